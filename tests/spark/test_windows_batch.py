@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession, functions
 from tests.support.windows_model import END, model
 
 from headrace import windows
-from headrace.lowering.windows.operator import aggregate_windows_in_batch, declaration
+from headrace.lowering.windows.operator import aggregate_windows, declaration
 from headrace.triggers import Emission
 
 SECOND = 1_000_000
@@ -45,8 +45,8 @@ def test_batch_gives_the_last_pane_of_each_window(spark: SparkSession, kind: Any
         .drop("t")
     )
 
-    out = aggregate_windows_in_batch(
-        frame, ["k"], window, {"values": "sort_array(collect_list(v))"}
+    out = aggregate_windows(
+        frame, ["k"], window, Emission(), {"values": "sort_array(collect_list(v))"}
     ).collect()
 
     received = sorted(_format_panes(row["__main"]) for row in out if row["__output"] == "main")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ GATEWAY = SOURCE / "spark" / "gateway.py"
 PRIVATE = re.compile(
     r"\b(_jvm|_jsc|_jdf|_jc|_jsparkSession|_gateway|java_gateway)\b|\b(?:import|from) py4j\b"
 )
+KERNEL = (
+    SOURCE.parents[1] / "kernel" / "src" / "main" / "scala" / "org" / "apache" / "spark" / "sql" / "headrace"
+)
+KERNEL_IMPORT = re.compile(r"org\.apache\.spark\.sql\.headrace((?:\.[a-z]+)*)\.[A-Z{_]")
 TOO_LARGE = {"runtime", "testing/transcripts"}
 """Packages that are still to be divided."""
 
@@ -56,3 +61,12 @@ def test_no_import_is_exempt_from_the_layers() -> None:
     settings = tomllib.loads((SOURCE.parents[1] / "pyproject.toml").read_text())
     layers = next(c for c in settings["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
     assert layers.get("ignore_imports", []) == []
+
+
+def test_packages_of_the_kernel_have_no_cycles() -> None:
+    graph: dict[str, set[str]] = {}
+    for path in KERNEL.rglob("*.scala"):
+        package = ".".join(path.parent.relative_to(KERNEL).parts)
+        imported = {match[1].removeprefix(".") for match in KERNEL_IMPORT.finditer(path.read_text())}
+        graph.setdefault(package, set()).update(imported - {package})
+    assert "operators.state" in TopologicalSorter(graph).static_order()  # raises CycleError

@@ -84,8 +84,8 @@ def entries_of(
         counts = {row["kind"]: row["count"] for row in union.groupBy("kind").count().collect()}
         keyed = union.groupBy("key")
         some = keyed.agg(F.collect_list(F.struct("kind", "entry")).alias("entries")).orderBy("key")
-        names = _key_names(node)
-        entries = tuple(_entry(row["key"], names, row["entries"]) for row in some.limit(limit).collect())
+        rows = some.limit(limit).collect()
+        entries = tuple(_entry(row["key"], node.key_names, row["entries"]) for row in rows)
         return StoredEntries(union.select("key").distinct().count(), counts, entries)
     finally:
         union.unpersist()
@@ -100,17 +100,20 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
         return [(STATE, _processor_state(files))]
     if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, stream_plan)
-    if variable := kernel(files.spark).operators.keyed.KeyedOperator.variableOf(java_frame(stream_plan)):
+    classes, plan = kernel(files.spark), java_frame(stream_plan)
+    if (view := classes.windows.WindowStateView.of(plan)) is not None:
+        return _windows(files, view)
+    if variable := classes.operators.keyed.KeyedOperator.variableOf(plan):
         return [(STORED, _stored_bytes(files, variable))]
-    if (view := kernel(files.spark).windows.WindowStateView.of(java_frame(stream_plan))) is None:
-        names = [name for name, _ in getattr(node, "keys", ())]
-        return [
-            _native(files, kernel(files.spark).windows.NativeAggregateView.of(java_frame(stream_plan)), names)
-        ]
-    stored = files.entries(WINDOWS)
-    parts = [(WINDOWS, DataFrame(view.windows(java_frame(stored)), files.spark))]
+    return [_native(files, classes.windows.NativeAggregateView.of(plan), node.key_names)]
+
+
+def _windows(files: StateFiles, view: Any) -> list[tuple[str, DataFrame]]:
+    """Return open windows, and the rows that wait for the watermark."""
+    stored = java_frame(files.entries(WINDOWS))
+    parts = [(WINDOWS, DataFrame(view.windows(stored), files.spark))]
     if view.ordered():
-        parts.append((WAITING, DataFrame(view.waiting(java_frame(stored)), files.spark)))
+        parts.append((WAITING, DataFrame(view.waiting(stored), files.spark)))
     return parts
 
 
@@ -204,12 +207,6 @@ def _key_text(frame: DataFrame) -> Column:
 def _fields(frame: DataFrame, column: str) -> list[str]:
     """Return the names of a struct column's fields."""
     return list(frame.schema[column].dataType.fieldNames())  # type: ignore[attr-defined]
-
-
-def _key_names(node: Node) -> list[str]:
-    """Return the names of a step's key; of a join, those of its left side."""
-    keys = next((keys for name in ("keys", "key_pairs", "on") if (keys := getattr(node, name, ()))), ())
-    return [key if isinstance(key, str) else key[0] for key in keys]
 
 
 def _entry(key: str, names: Sequence[str], entries: Iterable[Any]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.lowering.expressions import state_name
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def drop_duplicates(spark: SparkSession, frame: DataFrame, node: Distinct, count
     """Return the step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
     time = F.unix_micros("__ts") if "__ts" in frame.columns else F.lit(None).cast("bigint")
     position = F.col("__position") if "__position" in frame.columns else F.expr(_NO_POSITION)
-    keys = [frame[f"`{name}`"].alias(state_name(name, at)) for at, name in enumerate(node.on)]
+    keys = [frame[f"`{name}`"] for name in node.on]
     packed = frame.select(
         F.struct(*keys).alias("key"),
         F.struct(*(frame[f"`{name}`"] for name in frame.columns)).alias("data"),

@@ -52,11 +52,6 @@ def spelled_name(frame: DataFrame, name: str) -> str:
     return next((own for own in frame.columns if own.lower() == name.lower()), name)
 
 
-def state_name(name: str, index: int) -> str:
-    """Return the name of a key in the schema of state, which Avro restricts to letters, digits and `_`."""
-    return name if name.isidentifier() else f"{HIDDEN}key{index}"
-
-
 def drop_hidden(frame: DataFrame) -> DataFrame:
     """Return the rows without Headrace's own columns."""
     if REFINED in frame.columns:

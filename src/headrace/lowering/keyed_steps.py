@@ -1,4 +1,7 @@
-"""Keyed steps of the kernel (joins, tables and patterns): over a stream, a batch, or a script of batches."""
+"""Keyed steps of the kernel over a stream, a batch, or a script of batches.
+
+Windows, joins, tables and patterns are keyed steps.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +39,21 @@ class KeyedStepDriver:
     For tests: a script of batches takes milliseconds.
     """
 
-    def __init__(self, spark: SparkSession, step: Any) -> None:
-        self._kernel = kernel(spark).operators.keyed.KeyedDriver(step)
+    def __init__(
+        self, spark: SparkSession, step: Any, source: DataFrame | None = None, frame: DataFrame | None = None
+    ) -> None:
+        """Run scripts with the rows of the step's input; of `source`, if the step's `frame` adds columns."""
+        frames = [java_frame(each) for each in (source, frame) if each is not None]
+        self._kernel = kernel(spark).operators.keyed.KeyedDriver(step, *frames)
 
     def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the output of each batch of a script, from an empty state; see `WindowDriver.run`.
+        """Return the output of each batch of a script, from an empty state.
 
-        A batch is `{"rows": [...], "watermark": t, "restart": true}`; times are whole microseconds.
+        A batch is `{"rows": [...], "watermark": t, "clock": t}`, with times in microseconds; without a
+        watermark the last one holds. With `"restart": True` the run resumes from its stored state before the
+        batch; with `"dies": True` it crashes in the batch, which then runs again. The result has `events`
+        (tagged rows of each batch), `doomed` (those of an attempt that crashed, else null), `counts`, `open`
+        (rows in open windows) and `keys` (keys with state).
         """
         answer: dict[str, Any] = json.loads(self._kernel.run(json.dumps(list(script))))
         return answer

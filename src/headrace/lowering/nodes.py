@@ -38,7 +38,7 @@ from headrace.lowering.tables.joins import join_table_rows
 from headrace.lowering.tables.steps import latest_rows, running_rows, top_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows.native import aggregate_native_windows
-from headrace.lowering.windows.operator import aggregate_windows, aggregate_windows_in_batch
+from headrace.lowering.windows.operator import aggregate_windows
 from headrace.lowering.windows.python_aggregates import refuse_unpicklable
 from headrace.plan.changes import feeds_changes
 from headrace.rules.revision import load_now
@@ -64,6 +64,7 @@ from headrace.steps.stateful.window import WindowAggregate
 from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import VERSIONS, Latest
 from headrace.steps.tables.top_n import TopN
+from headrace.triggers import Emission
 from headrace.windows import Session, Sliding, Tumbling
 
 if TYPE_CHECKING:
@@ -204,7 +205,7 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     aggregates = {name: column(item) for name, item in node.aggregates}
     ready, keys, time = _add_keys(frame, node, lowering)
     if not frame.isStreaming:
-        return aggregate_windows_in_batch(ready, keys, node.window, aggregates, time=time)
+        return aggregate_windows(ready, keys, node.window, Emission(), aggregates, time=time)
     refined = feeds_changes(lowering.graph, node)
     emission = replace(node.emission, mode="retracting") if refined else node.emission
     rows = aggregate_windows(

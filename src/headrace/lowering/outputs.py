@@ -14,7 +14,7 @@ from headrace.lowering.tables.changes import label_panes
 from headrace.lowering.tables.joins import table_join_output
 from headrace.lowering.windows.python_aggregates import fold_results
 from headrace.steps.base import MAIN, Node, Ref
-from headrace.steps.expressions import Named, hidden_key
+from headrace.steps.expressions import hidden_key
 from headrace.steps.facts import LATE_COLUMNS, late_columns
 from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -48,8 +48,7 @@ def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
         return join_output(rows, node, ref.output, f"`{node.name}`")
     if isinstance(node, RowPattern) and ref.output == MAIN:
         return run_query(node.rest, {node.table: rows}, rows.sparkSession)
-    keys: Named = getattr(node, "keys", ())
-    rows = rows.withColumnsRenamed({hidden_key(name): name for name, _ in keys})
+    rows = rows.withColumnsRenamed({hidden_key(name): name for name in node.key_names})
     if ref.output == "late":
         return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
     return fold_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows

@@ -44,7 +44,7 @@ class Samples:
         self._run = uuid.uuid4().hex
         self._wanted: set[Ref] = set()
         self._lock = threading.Lock()
-        self._kernel = kernel(spark).compat.EdgeSamples
+        self._kernel = kernel(spark).sampling.EdgeSamples
         self._kernel.prepare(java_session(spark))
 
     def mark(self, ref: Ref, frame: DataFrame) -> DataFrame:

@@ -1,6 +1,6 @@
 """Access to Spark's JVM. The only module that uses py4j and the private handles of pyspark's objects.
 
-    kernel(spark).windows.WindowOperator.apply(java_frame(rows), ...)    a class of the kernel
+    kernel(spark).windows.WindowStep.apply(java_frame(rows), ...)    a class of the kernel
     jvm(spark).java.util.regex.Pattern.compile("a*")                     any other class
 
 Java objects are `Any`: py4j resolves their methods at run time. A call that throws in Java raises

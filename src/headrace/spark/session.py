@@ -210,7 +210,7 @@ def _verify_kernel(session: SparkSession, jar: Path) -> None:
 def _test_compatibility(session: SparkSession) -> None:
     """Run the kernel's self-tests of private classes of Spark and Kafka; it logs those that fall back."""
     try:
-        kernel(session).compat.Compat.selfTest()
+        kernel(session).Kernel.selfTest()
     except JavaError as error:
         raise SetupError(
             str(error.java_exception.getMessage()), where="session", hint="install another version of pyspark"

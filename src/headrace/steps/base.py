@@ -97,6 +97,11 @@ class Node:
         return (MAIN,)
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of its key columns; empty for a step without a key."""
+        return tuple(name for name, _ in getattr(self, "keys", ()))
+
+    @property
     def anonymous(self) -> bool:
         """True if the name was generated, because the user has set none."""
         return ":" in self.name

@@ -51,7 +51,7 @@ def test_a_file_that_is_there_is_written_again_only_if_that_is_requested(
     files: Any, at: Any, tmp_path: Path
 ) -> None:
     write(files, at("0"), "first", overwrite=False)
-    with pytest.raises(Py4JJavaError, match="0 is there already"):
+    with pytest.raises(Py4JJavaError, match="0 exists already"):
         write(files, at("0"), "second", overwrite=False)
     assert (tmp_path / "0").read_text() == "first"
     write(files, at("0"), "third", overwrite=True)

@@ -19,7 +19,7 @@ from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.lowering.code.functions import map_in_arrow, token_of
 from headrace.lowering.code.shipping import ship, user_paths
 from headrace.lowering.code.totals import totals_of
-from headrace.lowering.expressions import HIDDEN, OUTPUT, POSITION, TIME, state_name
+from headrace.lowering.expressions import HIDDEN, OUTPUT, POSITION, TIME
 from headrace.processors.batch import BatchLoop
 from headrace.processors.codec import converters
 from headrace.processors.stateful_map import StatefulMap
@@ -64,7 +64,7 @@ def apply_processor(
         counts: Where rows are counted.
     """
     timed = TIME in frame.columns
-    columns = [state_name(key, at) for at, key in enumerate(keys)]
+    columns = list(kernel(frame.sparkSession).operators.OperatorPlan.stateNames(list(keys)))
     frame = frame.withColumns(
         {new: frame[quote_name(key)] for new, key in zip(columns, keys, strict=True) if new != key}
     )

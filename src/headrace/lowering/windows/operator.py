@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, functions
 
 from headrace.lowering.counts import Counts, Time
+from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.triggers import (
     AfterCount,
@@ -105,48 +106,23 @@ def aggregate_windows(
     ttl: int | None = None,
     counts: Counts | None = None,
 ) -> DataFrame:
-    """Return the tagged rows of a windowed step over a stream.
+    """Return the tagged rows of a windowed step.
 
     Args:
         frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is
-            known; under a watermark, unless `time` is the clock.
+            known. A stream has a watermark, unless `time` is the clock. Over a batch no row is too late, and
+            its end is the end of the input.
         keys: Names of the key's columns; none for one key over all rows.
         window: The kind of window.
         emission: When it emits.
         aggregates: Spark aggregates by the name of their column.
         time: `clock` for ingestion and processing time, where the clock is the watermark.
         ttl: How long after its last row the state of a key is kept.
-        counts: Where rows are counted.
+        counts: The row accounting of a stream.
     """
     ready = add_conditions(frame, window)
-    grouped = _group_rows(ready, keys, aggregates)
-    counted = counts or Counts(frame.sparkSession)
-    operator = kernel(frame.sparkSession).windows.WindowOperator
     declared = declaration(window, emission, time=time, ttl=ttl)
-    return DataFrame(
-        operator.apply(java_frame(ready), java_frame(grouped), declared, counted._kernel), frame.sparkSession
-    )
-
-
-def aggregate_windows_in_batch(
-    frame: DataFrame,
-    keys: Sequence[str],
-    window: Window,
-    aggregates: Mapping[str, Column | str],
-    *,
-    time: Time = "event",
-) -> DataFrame:
-    """Return the tagged rows of a windowed step over rows that are all there.
-
-    One pane for each window, as at the end of a stream.
-
-    The same per-key logic as `aggregate_windows`, over each key's rows at once. No row is too late.
-    """
-    ready = add_conditions(frame, window)
-    grouped = _group_rows(ready, keys, aggregates)
-    batch = kernel(frame.sparkSession).windows.WindowBatch
-    declared = declaration(window, Emission(), time=time)
-    return DataFrame(batch.apply(java_frame(ready), java_frame(grouped), declared), frame.sparkSession)
+    return run_keyed_step(ready, _step(ready, keys, aggregates, declared), counts)
 
 
 def add_conditions(frame: DataFrame, window: Window) -> DataFrame:
@@ -179,27 +155,23 @@ class WindowDriver:
         `window` declares the columns that it reads.
         """
         ready = frame if window is None else add_conditions(frame, window)
-        grouped = _group_rows(ready, keys, aggregates)
-        some = declaration(Global(), Emission())
-        frames = [java_frame(each) for each in (frame, ready, grouped)]
-        self._kernel = kernel(frame.sparkSession).windows.WindowDriver(*frames, some)
+        self._frame, self._ready = frame, ready
+        self._step = _step(ready, keys, aggregates, declaration(Global(), Emission()))
 
     def run(self, declared: str, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the rows of each batch of a script, from an empty state.
-
-        A batch is `{"rows": [...], "watermark": t, "clock": t}`; without a watermark the last one holds. With
-        `"restart": True` the run has died before it and goes on from the bytes of its state; with `"dies":
-        True` it dies in it, and the batch is done again. The answer has `events` (tagged rows for each
-        batch), `doomed` (those of the first time, where a batch was done again, else null), `counts` and
-        `open` (rows in open windows).
-        """
-        answer: dict[str, Any] = json.loads(self._kernel.run(declared, json.dumps(list(script))))
-        return answer
+        """Return the output of each batch of a script, from an empty state; see `KeyedStepDriver.run`."""
+        step = self._step.withSpec(declared)
+        return KeyedStepDriver(self._frame.sparkSession, step, self._frame, self._ready).run(script)
 
 
-def _group_rows(frame: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Column | str]) -> DataFrame:
+def _step(
+    frame: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Column | str], declared: str
+) -> Any:
+    """Return the kernel's step."""
     columns = [
         (functions.expr(expression) if isinstance(expression, str) else expression).alias(name)
         for name, expression in aggregates.items()
     ]
-    return frame.groupBy(*keys).agg(*columns)
+    grouped = frame.groupBy(*keys).agg(*columns)
+    steps = kernel(frame.sparkSession).windows.WindowStep
+    return steps.apply(java_frame(frame), java_frame(grouped), declared)

@@ -68,8 +68,7 @@ def _record_expressions(raw: DataFrame, step: Any, sink: Sink) -> list[str]:
     """Return the expressions of a record from the struct of its output."""
     column = f"{HIDDEN}{sink.input.output or 'main'}"
     held = next(field["type"] for field in raw.schema.jsonValue()["fields"] if field["name"] == column)
-    keys = getattr(step, "keys", ())
-    renamed = {hidden_key(name): name for name, _ in keys}
+    renamed = {hidden_key(name): name for name in step.key_names}
     by_name = {
         renamed.get(name, name): field for name, field in records.fields_of(held, within=column).items()
     }

@@ -51,6 +51,11 @@ class TwoInputs(Node):
         raise NotImplementedError
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The names of its key columns; those of the left side if they differ."""
+        return super().key_names or tuple(left for left, _ in self.key_pairs)
+
+    @property
     def omits_right(self) -> bool:
         """True if results have the columns of the left stream alone."""
         return False

@@ -29,6 +29,10 @@ class Distinct(Node):
     stateful = True
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        return self.on
+
+    @property
     def needs_time(self) -> bool:
         return self.within is not None
 

@@ -11,17 +11,17 @@ import org.apache.spark.sql.execution.streaming.checkpointing.{CheckpointFileMan
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Where Spark keeps a query's offsets, commits and state: `LocalCheckpointFiles` on this machine, Spark's own
- * elsewhere.
+ * The checkpoint files of a query (offsets, commits and state): `LocalCheckpointFiles` for local paths, Spark's
+ * file manager elsewhere.
  *
- * Spark's own asks Hadoop, which without its native library starts `chmod` and `readlink` as processes, eight
- * for a file: some seventy at the end of a batch with state, and a batch in real time holds its rows until
- * they have ended.
+ * Spark's file manager uses Hadoop's local file system, which without its native library starts `chmod` and
+ * `readlink` as processes, eight per file: about seventy at the end of a stateful micro-batch. In real-time mode
+ * rows wait for them.
  */
 final class CheckpointFiles(path: Path, conf: Configuration) extends CheckpointFileManager {
   private val files: CheckpointFileManager = path.getFileSystem(conf) match {
     case local: LocalFileSystem => new LocalCheckpointFiles(path, conf, local.getRaw)
-    case _ => CheckpointFileManager.create(path, CheckpointFiles.sparks(conf))
+    case _ => CheckpointFileManager.create(path, CheckpointFiles.withoutManager(conf))
   }
 
   override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream = files
@@ -37,7 +37,7 @@ final class CheckpointFiles(path: Path, conf: Configuration) extends CheckpointF
 }
 
 object CheckpointFiles {
-  private def sparks(conf: Configuration): Configuration = {
+  private def withoutManager(conf: Configuration): Configuration = {
     val own = new Configuration(conf)
     own.unset(SQLConf.STREAMING_CHECKPOINT_FILE_MANAGER_CLASS.parent.key)
     own
@@ -45,15 +45,14 @@ object CheckpointFiles {
 }
 
 /**
- * Files of this machine, without Hadoop's checksums beside them (`.4.crc`): Spark has its own for state. One
- * that an older run has left goes with its file, because it would no longer be true of the next one of that
- * name.
+ * Local files without Hadoop's checksum files (`.4.crc`): Spark has its own checksums for state. The checksum file
+ * of an older run is deleted with its file, because it would not match the next file of that name.
  */
 private final class LocalCheckpointFiles(path: Path, conf: Configuration, raw: FileSystem)
     extends FileSystemBasedCheckpointFileManager(path, conf) {
   override protected val fs: FileSystem = raw
   override def list(path: Path, filter: PathFilter): Array[FileStatus] = fs
-    .listStatus(path, (found: Path) => !isHadoops(found) && filter.accept(found))
+    .listStatus(path, (file: Path) => !isChecksum(file) && filter.accept(file))
   override def mkdirs(path: Path): Unit = Files.createDirectories(file(path).toPath)
 
   override def createTempFile(path: Path): FSDataOutputStream = {
@@ -62,15 +61,15 @@ private final class LocalCheckpointFiles(path: Path, conf: Configuration, raw: F
   }
 
   override def renameTempFile(from: Path, to: Path, overwriteIfPossible: Boolean): Unit = {
-    if (!overwriteIfPossible && exists(to)) throw new FileAlreadyExistsException(s"$to is there already")
+    if (!overwriteIfPossible && exists(to)) throw new FileAlreadyExistsException(s"$to exists already")
     try move(file(from), file(to))
     catch { case missing: NoSuchFileException => throw new FileNotFoundException(missing.getMessage) }
-    forget(to)
+    deleteChecksum(to)
   }
 
   override def delete(path: Path): Unit = {
     super.delete(path)
-    forget(path)
+    deleteChecksum(path)
   }
 
   override def createCheckpointDirectory(): Path = {
@@ -86,8 +85,8 @@ private final class LocalCheckpointFiles(path: Path, conf: Configuration, raw: F
           .move(from.toPath, to.toPath, StandardCopyOption.REPLACE_EXISTING)
     }
 
-  private def forget(path: Path): Unit = Files
+  private def deleteChecksum(path: Path): Unit = Files
     .deleteIfExists(new File(file(path).getParent, s".${path.getName}.crc").toPath)
-  private def isHadoops(path: Path): Boolean = path.getName.startsWith(".") && path.getName.endsWith(".crc")
+  private def isChecksum(path: Path): Boolean = path.getName.startsWith(".") && path.getName.endsWith(".crc")
   private def file(path: Path): File = new File(fs.makeQualified(path).toUri.getPath)
 }

@@ -2,6 +2,8 @@ package org.apache.spark.sql.headrace.compat
 
 import java.lang.reflect.{AccessibleObject, Field}
 
+import scala.util.Try
+
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl
@@ -17,6 +19,9 @@ object HandleInternals {
       .getOrElse(missing(classOf[TimerStateImpl])))
 
   def store(handle: StatefulProcessorHandleImpl): StateStore = storeField.get(handle).asInstanceOf[StateStore]
+
+  /** The state partition of a task; None if Spark's class has changed. */
+  def partition(handle: StatefulProcessorHandleImpl): Option[Int] = Try(store(handle).id.partitionId).toOption
 
   /** Replaces Spark's timers, a lazy value that keeps what it is set to once it is created. */
   def replaceTimers(handle: StatefulProcessorHandleImpl, time: TimeMode, keys: ExpressionEncoder[Any],

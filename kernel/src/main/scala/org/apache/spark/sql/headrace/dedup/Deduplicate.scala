@@ -4,7 +4,7 @@ import java.sql.Timestamp
 import java.time.{Duration, Instant}
 
 import org.apache.spark.sql.functions.col
-import org.apache.spark.sql.headrace.operators.{Counts, LateReason}
+import org.apache.spark.sql.headrace.operators.{Counts, LateReason, OperatorPlan}
 import org.apache.spark.sql.streaming._
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{DataFrame, Encoders, Row}
@@ -115,7 +115,9 @@ object Deduplicate {
     val length = Option(within).map(_.longValue)
     val timed = length.isDefined && frame.isStreaming
     val data = frame.schema("data").dataType.asInstanceOf[StructType]
-    val key = frame.schema("key").dataType.asInstanceOf[StructType]
+    val key = StructType(frame.schema("key").dataType.asInstanceOf[StructType].zipWithIndex.map {
+      case (column, i) => column.copy(name = OperatorPlan.stateName(column.name, i))
+    })
     val late = StructType(data.fields ++ lateFields)
     val tagged = new StructType().add("__output", StringType).add("__main", data).add("__late", late)
     frame.select(col("data"), col("time"), col("position"), col("key"))

@@ -5,9 +5,8 @@ import scala.collection.mutable
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
-import org.apache.spark.sql.headrace.operators.Time
+import org.apache.spark.sql.headrace.operators.keyed.StepOutput
+import org.apache.spark.sql.headrace.operators.{RowBytes, Time}
 import org.apache.spark.sql.headrace.operators.inorder.Matcher
 import org.apache.spark.sql.headrace.operators.state.BufferedRow
 
@@ -32,7 +31,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   override def isEmpty(memory: AsOfMemory): Boolean = memory.isEmpty
 
   override def take(
-      key: InternalRow, memory: AsOfMemory, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+      key: InternalRow, memory: AsOfMemory, row: InternalRow, time: Long, out: StepOutput): Unit = {
     val side = pairs.sideOf(row)
     val entry = new BufferedRow(time, pairs.content(row, side))
     if (key.anyNull) { if (side == Side.Left) decide(entry, null, out) }
@@ -43,7 +42,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
     }
   }
 
-  override def advance(key: InternalRow, memory: AsOfMemory, time: Long, out: MatchOutput): Unit = {
+  override def advance(key: InternalRow, memory: AsOfMemory, time: Long, out: StepOutput): Unit = {
     while (memory.waiting.nonEmpty && time >= decidedAt(memory, memory.waiting.head)) {
       val row = memory.waiting.removeHead()
       decide(row, partner(memory, row), out)
@@ -51,7 +50,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
     dropRight(memory, time)
   }
 
-  override def finish(key: InternalRow, memory: AsOfMemory, out: MatchOutput): Unit = {
+  override def finish(key: InternalRow, memory: AsOfMemory, out: StepOutput): Unit = {
     memory.waiting.foreach(row => decide(row, partner(memory, row), out))
     memory.waiting.clear()
     memory.latest = null
@@ -112,7 +111,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
     if (spec.direction == Direction.Forward) right.time + 1
     else Time.plus(Time.plus(right.time, spec.tolerance), 1)
 
-  private def decide(left: BufferedRow, right: BufferedRow, out: MatchOutput): Unit =
+  private def decide(left: BufferedRow, right: BufferedRow, out: StepOutput): Unit =
     if (right != null) pairs.emit(left.row, right.row, left.time, out)
     else if (spec.emitsUnmatched) pairs.emit(left.row, null, left.time, out)
     else out.unmatched()
@@ -134,20 +133,11 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   private def writeRow(entry: BufferedRow, out: Output): Unit = {
     out.writeBoolean(entry != null)
     if (entry != null) {
-      val bytes = entry.row.getBytes
       out.writeLong(entry.time)
-      out.writeVarInt(bytes.length, true)
-      out.writeBytes(bytes)
+      RowBytes.write(entry.row, out)
     }
   }
 
   private def readRow(in: Input, side: Int): BufferedRow =
-    if (!in.readBoolean()) null
-    else {
-      val time = in.readLong()
-      val bytes = in.readBytes(in.readVarInt(true))
-      val row = new UnsafeRow(pairs.width(side))
-      row.pointTo(bytes, bytes.length)
-      new BufferedRow(time, row)
-    }
+    if (in.readBoolean()) new BufferedRow(in.readLong(), RowBytes.read(in, pairs.width(side))) else null
 }

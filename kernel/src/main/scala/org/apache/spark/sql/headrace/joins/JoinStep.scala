@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
 import org.apache.spark.sql.catalyst.plans.logical.Project
-import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedStep, MatchOutput, StepColumns}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedStep, StepOutput, StepColumns}
 import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan, StepTime}
 import org.apache.spark.sql.types._
 
@@ -83,11 +83,11 @@ final class Pairs(columns: StepColumns, condition: Option[Expression]) {
   }
 
   /** Emits a pair, or one row and null. */
-  def emit(left: InternalRow, right: InternalRow, time: Long, out: MatchOutput): Unit = out
+  def emit(left: InternalRow, right: InternalRow, time: Long, out: StepOutput): Unit = out
     .emit(0, new GenericInternalRow(Array[Any](left, right, time)))
 
   /** Emits a pair of a window. */
-  def emit(left: InternalRow, right: InternalRow, window: InternalRow, time: Long, out: MatchOutput): Unit =
+  def emit(left: InternalRow, right: InternalRow, window: InternalRow, time: Long, out: StepOutput): Unit =
     out.emit(0, new GenericInternalRow(Array[Any](left, right, window, time)))
 }
 

@@ -2,7 +2,7 @@ package org.apache.spark.sql.headrace.kafka
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.read.{PartitionReader, PartitionReaderFactory}
-import org.apache.spark.sql.headrace.compat.kafka.{FetcherPool, KafkaFetch}
+import org.apache.spark.sql.headrace.compat.kafka.{FetcherPool, KafkaFetch, RecordColumns}
 import org.apache.spark.sql.kafka010.KafkaBatchInputPartition
 import org.apache.spark.sql.vectorized.ColumnarBatch
 

@@ -1,13 +1,12 @@
 package org.apache.spark.sql.headrace.lookups
 
-import org.apache.spark.TaskContext
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.{Expression, Nondeterministic, UnaryExpression}
 import org.apache.spark.sql.classic.ExpressionUtils
-import org.apache.spark.sql.headrace.operators.{Counts, StatePartition}
+import org.apache.spark.sql.headrace.operators.Counts
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
@@ -26,10 +25,7 @@ case class CountMatches(child: Expression, counts: Counts) extends UnaryExpressi
   override protected def evalInternal(input: InternalRow): Any = count(child.eval(input) == true)
 
   /** Starts a task. Called by generated code. */
-  def begin(partition: Int): Unit = {
-    val epoch = Option(TaskContext.get()).flatMap(task => Option(task.getLocalProperty(CountMatches.Epoch)))
-    own = counts.newPartition(StatePartition(epoch.fold(0L)(_.toLong), partition))
-  }
+  def begin(partition: Int): Unit = own = counts.newPartition(partition)
 
   /** Counts a row and returns the condition. Called by generated code. */
   def count(matched: Boolean): Boolean = {
@@ -53,9 +49,6 @@ case class CountMatches(child: Expression, counts: Counts) extends UnaryExpressi
 }
 
 object CountMatches {
-  /** Local property in which Spark passes the batch id to tasks. */
-  private val Epoch = "streaming.sql.batchId"
-
   /** The column that counts a condition. Called from Python. */
   def column(condition: Column, counts: Counts): Column = ExpressionUtils
     .column(CountMatches(ExpressionUtils.expression(condition), counts))

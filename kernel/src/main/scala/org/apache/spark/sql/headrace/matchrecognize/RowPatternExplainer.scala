@@ -8,9 +8,9 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.{Dataset, Row, classic}
-import org.apache.spark.sql.headrace.operators.keyed.{MatchOutput, StepColumns}
-import org.apache.spark.sql.headrace.operators.Time
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, JsonRowWriter}
+import org.apache.spark.sql.headrace.operators.keyed.{StepOutput, StepColumns}
+import org.apache.spark.sql.headrace.operators.{JsonRowWriter, Time}
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep}
 import org.apache.spark.sql.types.StructType
 
 /** Explains why a MATCH_RECOGNIZE has or has not matched for one key; same interface as `MatchExplainer`. */
@@ -151,7 +151,7 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
     into.set[ObjectNode]("row", json.row(step.columns.storedRow(row), visible))
   }
 
-  private def recordOutput(into: ArrayNode): MatchOutput = (output: Int, row: InternalRow) => {
+  private def recordOutput(into: ArrayNode): StepOutput = (output: Int, row: InternalRow) => {
     val shape = step.columns.output(output + 1).dataType.asInstanceOf[StructType]
     val values = json.row(row, shape).asInstanceOf[ObjectNode]
     values.remove("__ts")

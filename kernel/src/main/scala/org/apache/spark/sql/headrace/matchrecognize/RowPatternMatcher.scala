@@ -4,8 +4,8 @@ import com.esotericsoftware.kryo.io.{Input, Output => Bytes}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{BaseOrdering, UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
-import org.apache.spark.sql.headrace.operators.Time
+import org.apache.spark.sql.headrace.operators.keyed.StepOutput
+import org.apache.spark.sql.headrace.operators.{RowBytes, Time}
 import org.apache.spark.sql.headrace.operators.inorder.Matcher
 
 /**
@@ -31,7 +31,7 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
     (search.first == 0 || resettable)
 
   override def take(
-      key: InternalRow, search: PartitionSearch, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+      key: InternalRow, search: PartitionSearch, row: InternalRow, time: Long, out: StepOutput): Unit = {
     val own = kept(row).copy()
     if (ties.isEmpty) add(search, own, time, out)
     else {
@@ -40,26 +40,26 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
     }
   }
 
-  private def add(search: PartitionSearch, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+  private def add(search: PartitionSearch, row: InternalRow, time: Long, out: StepOutput): Unit = {
     search.rows += row
     search.times += time
     find(search, out)
   }
 
   /** Processes the rows of the completed time in order. */
-  private def releaseTied(search: PartitionSearch, out: MatchOutput): Unit = if (search.tied.nonEmpty) {
+  private def releaseTied(search: PartitionSearch, out: StepOutput): Unit = if (search.tied.nonEmpty) {
     val rows = search.tied.sorted(ties.get)
     search.tied.clear()
     rows.foreach(add(search, _, search.tiedAt, out))
   }
 
-  override def advance(key: InternalRow, search: PartitionSearch, time: Long, out: MatchOutput): Unit = {
+  override def advance(key: InternalRow, search: PartitionSearch, time: Long, out: StepOutput): Unit = {
     if (time > search.tiedAt) releaseTied(search, out)
     search.time = math.max(search.time, time)
     if (searcher.due(search) <= search.time) find(search, out)
   }
 
-  override def finish(key: InternalRow, search: PartitionSearch, out: MatchOutput): Unit = {
+  override def finish(key: InternalRow, search: PartitionSearch, out: StepOutput): Unit = {
     releaseTied(search, out)
     search.ended = true
     find(search, out)
@@ -70,7 +70,7 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
 
   /** Rebuilds the attempt of a stored search. */
   def resume(search: PartitionSearch): Unit = find(search, (_, _) => ())
-  private def find(search: PartitionSearch, out: MatchOutput): Unit = searcher
+  private def find(search: PartitionSearch, out: StepOutput): Unit = searcher
     .search(search, (row, measures) => out.emit(0, output.row(row, measures)))
 
   override def write(search: PartitionSearch, out: Bytes): Unit = {
@@ -79,8 +79,7 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
     search.rows.iterator.zip(search.times.iterator).foreach { case (row: UnsafeRow, time) =>
       out.writeLong(time)
       out.writeVarInt(row.numFields, true)
-      out.writeVarInt(row.getSizeInBytes, true)
-      out.writeBytes(row.getBytes)
+      RowBytes.write(row, out)
     }
   }
 
@@ -92,10 +91,8 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
     search.matchedTo = in.readLong()
     (0 until in.readVarInt(true)).foreach { _ =>
       search.times += in.readLong()
-      val row = new UnsafeRow(in.readVarInt(true))
-      val bytes = in.readBytes(in.readVarInt(true))
-      row.pointTo(bytes, bytes.length)
-      search.rows += row
+      val width = in.readVarInt(true)
+      search.rows += RowBytes.read(in, width)
     }
     search
   }

@@ -5,7 +5,8 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.StatefulProcessorHandleImpl
-import org.apache.spark.sql.headrace.compat.{DueStoreAccess, HandleInternals}
+import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
+import org.apache.spark.sql.headrace.compat.HandleInternals
 import org.apache.spark.sql.streaming.StatefulProcessorHandle
 import org.apache.spark.util.AccumulatorV2
 import org.apache.spark.{SparkContext, TaskContext}
@@ -15,8 +16,7 @@ final case class StatePartition(epoch: Long, number: Int)
 
 /**
  * Row accounting of one step. `rows = folded + late + pending + duplicates + superseded + unmatched`. A row
- * folded into several
- * windows is `placed` in each, and `placed = settled + lost + expired + rows in open windows`.
+ * folded into several windows is `placed` in each, and `placed = settled + lost + expired + rows in open windows`.
  *
  * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch and state
  * partition, and a repeated partition replaces its earlier counts.
@@ -28,15 +28,18 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
   private var current: Array[Long] = _
 
   /** Starts a partition; later calls of `add(which, n)` count for it. */
-  override def add(part: StatePartition): Unit = {
-    current = new Array[Long](Counts.Names.size)
-    parts.put(part, current)
-  }
+  override def add(part: StatePartition): Unit = current = newPartition(part)
 
   def add(which: Int, n: Long): Unit = current(which) += n
 
   /** Adds a partition with its own counters, for a task outside the stateful operator. */
-  def newPartition(part: StatePartition): Array[Long] = {
+  def newPartition(number: Int): Array[Long] = {
+    val epoch = Option(TaskContext.get())
+      .flatMap(task => Option(task.getLocalProperty(MicroBatchExecution.BATCH_ID_KEY)))
+    newPartition(StatePartition(epoch.fold(0L)(_.toLong), number))
+  }
+
+  private def newPartition(part: StatePartition): Array[Long] = {
     val counts = new Array[Long](Counts.Names.size)
     parts.put(part, counts)
     counts
@@ -141,8 +144,8 @@ object Counts {
 
   /** Id of the state partition. It differs from the task's partition id where Spark coalesces partitions. */
   private def part(handle: StatefulProcessorHandle): Int = handle match {
-    case task: StatefulProcessorHandleImpl if DueStoreAccess.isUsable =>
-      HandleInternals.store(task).id.partitionId
+    case task: StatefulProcessorHandleImpl => HandleInternals.partition(task)
+        .getOrElse(TaskContext.getPartitionId())
     case _ => TaskContext.getPartitionId()
   }
 }

@@ -23,6 +23,10 @@ object Time {
   def millis(micros: Long): Long =
     if (micros == Long.MaxValue) Long.MaxValue else -Math.floorDiv(-micros, 1000L)
 
+  /** The first millisecond after a time; Long.MaxValue for none. */
+  def after(micros: Long): Long =
+    if (micros == Long.MaxValue) Long.MaxValue else Math.floorDiv(micros, 1000L) + 1
+
   /** Rounds down to milliseconds. */
   def floor(micros: Long): Long = if (micros == None) None else Math.floorDiv(micros, 1000L)
 

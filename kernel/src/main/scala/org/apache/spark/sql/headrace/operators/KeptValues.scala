@@ -59,8 +59,7 @@ final case class KeptValues(inner: AggregateFunction, distinct: Boolean, childre
     out.writeVarInt(values.size, true)
     values.foreach { case (value, number) =>
       out.writeVarLong(number, false)
-      out.writeVarInt(value.getSizeInBytes, true)
-      out.writeBytes(value.getBytes)
+      RowBytes.write(value, out)
     }
     out.toBytes
   }
@@ -69,10 +68,7 @@ final case class KeptValues(inner: AggregateFunction, distinct: Boolean, childre
     val (in, values) = (new Input(bytes), createAggregationBuffer())
     (0 until in.readVarInt(true)).foreach { _ =>
       val number = in.readVarLong(false)
-      val value = in.readBytes(in.readVarInt(true))
-      val row = new UnsafeRow(children.size - 1)
-      row.pointTo(value, value.length)
-      values.put(row, number)
+      values.put(RowBytes.read(in, children.size - 1), number)
     }
     values
   }

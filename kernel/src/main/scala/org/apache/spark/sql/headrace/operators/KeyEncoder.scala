@@ -4,7 +4,9 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.{AgnosticEncoder, ExpressionEncoder, RowEncoder}
 import org.apache.spark.sql.catalyst.expressions.codegen.Block._
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.types.{DataType, ObjectType, StructField, StructType}
+import org.apache.spark.sql.headrace.compat.CompatCheck
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, CodeGenerator, ExprCode, FalseLiteral}
 
 /** Encodes keys as `InternalRow`, so that no key is converted between operator and state. */
@@ -17,6 +19,19 @@ object KeyEncoder {
     }
     ExpressionEncoder(
       RowEncoder.encoderFor(schema).asInstanceOf[AgnosticEncoder[Any]], CreateNamedStruct(columns), RowCopy())
+  }
+}
+
+/** Keys as rows: Spark must accept an encoder of `InternalRow` and leave the bytes unchanged. */
+object KeyEncoding extends CompatCheck {
+  override val target: String = classOf[ExpressionEncoder[_]].getName
+  override val fallback: Option[String] = None
+
+  override protected def verify(): Unit = {
+    val columns = Seq(AttributeReference("k", StringType)(), AttributeReference("n", IntegerType)())
+    val key = UnsafeProjection.create(columns.map(_.dataType).toArray)
+      .apply(InternalRow(UTF8String.fromString("key"), 7)).copy()
+    require(KeyEncoder.encoder(columns).createSerializer().apply(key) == key, "keys are re-encoded")
   }
 }
 

@@ -1,5 +1,9 @@
 package org.apache.spark.sql.headrace.operators
 
+import java.util.{List => JList}
+
+import scala.jdk.CollectionConverters._
+
 import org.apache.logging.log4j.Level
 import org.apache.logging.log4j.core.config.Configurator
 
@@ -14,8 +18,6 @@ import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRe
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl
 import org.apache.spark.sql.streaming.{OutputMode, StatefulProcessor, TimeMode}
 import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType}
-import org.apache.spark.sql.execution.SQLExecution
-import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 
 /** Plan nodes that the stateful operators share. */
 object OperatorPlan {
@@ -40,16 +42,25 @@ object OperatorPlan {
     (Project(columns, plan), plan.output.map(_.exprId).zip(columns.map(_.toAttribute)).toMap)
   }
 
+  /** The name of a key column in the schema of state, in which Avro allows letters, digits and `_`. */
+  def stateName(name: String, index: Int): String =
+    if (name.matches("[\\p{javaLetter}_][\\p{javaLetterOrDigit}_]*")) name else s"__key$index"
+
+  /** The names of key columns in the schema of state. Called from Python. */
+  def stateNames(names: JList[String]): JList[String] = names.asScala.zipWithIndex.map { case (name, i) =>
+    stateName(name, i)
+  }.asJava
+
   /**
    * Adds the key columns that Spark's state needs: a constant if there are no keys, and a copy of each key
-   * whose name Avro, in which the schema of state is stored, does not allow.
+   * that has another name there.
    */
   def withStateKeys(keys: Seq[Attribute], plan: LogicalPlan): (Seq[Attribute], LogicalPlan) = {
     val named =
       if (keys.isEmpty) Seq(Alias(Literal(0), "__all")())
       else keys.zipWithIndex.map {
-        case (key, _) if key.name.matches("[\\p{L}_][\\p{L}\\p{N}_]*") => key
-        case (key, i) => Alias(key, s"__key$i")()
+        case (key, i) if stateName(key.name, i) == key.name => key
+        case (key, i) => Alias(key, stateName(key.name, i))()
       }
     val added = named.collect { case alias: Alias => alias }
     (named.map(_.toAttribute), if (added.isEmpty) plan else Project(plan.output ++ added, plan))
@@ -65,13 +76,14 @@ object OperatorPlan {
   }
 
   /** Applies a processor with `transformWithState`; rows are not converted. */
-  def transform(session: SparkSession, processor: KeyedProcessor, time: TimeMode, keys: Seq[Attribute],
-      child: LogicalPlan, output: StructType): Dataset[Row] = {
+  def transform(session: SparkSession, processor: StatefulProcessor[_, _, _],
+      keyEncoder: ExpressionEncoder[Any], time: TimeMode, keys: Seq[Attribute], child: LogicalPlan,
+      output: StructType): Dataset[Row] = {
     // Spark logs a warning if a key sets or deletes a timer twice.
     Configurator.setLevel(classOf[TimerStateImpl].getName, Level.ERROR)
     val node = new TransformWithState(
       RowCopy(), WholeRow(), keys, child.output, processor.asInstanceOf[StatefulProcessor[Any, Any, Any]],
-      time, OutputMode.Append(), processor.encoder, rowObject, child, false, keys, child.output, RowCopy(),
+      time, OutputMode.Append(), keyEncoder, rowObject, child, false, keys, child.output, RowCopy(),
       LocalRelation(keys))
     unpackRows(session, node, output)
   }
@@ -138,16 +150,4 @@ private final class GroupAdapter(keyType: StructType, function: GroupFunction)
   override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] =
     function(if (keyType.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow],
       rows.map(_.asInstanceOf[InternalRow]))
-}
-
-/** The watermark of the micro-batch that is being executed, for operators before a stateful step. */
-object BatchWatermark {
-  /** Watermark in milliseconds of the stateful operator that matches `step`; None outside a query. */
-  def watermark(session: SparkSession, step: Any => Boolean): Option[Long] = for {
-    id <- Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
-    running <- Option(SQLExecution.getQueryExecution(id.toLong))
-    task <- running.executedPlan
-      .collectFirst { case t: TransformWithStateExec if step(t.statefulProcessor) => t }
-    millis <- task.eventTimeWatermarkForEviction
-  } yield millis
 }

@@ -6,7 +6,7 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
+import org.apache.spark.sql.headrace.operators.keyed.StepOutput
 import org.apache.spark.sql.headrace.operators.Time
 import org.apache.spark.sql.headrace.operators.inorder.Matcher
 
@@ -49,7 +49,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
   override def write(memory: PartialMatches, out: Output): Unit = codec.write(memory, out)
 
   override def take(
-      key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: MatchOutput): Unit =
+      key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: StepOutput): Unit =
     if (!memory.isEmpty || startsMatch(memory.partial.peek, row, time)) step(key, memory, row, time, out)
 
   private def startsMatch(nothing: PartialMatch, row: InternalRow, time: Long): Boolean = {
@@ -59,7 +59,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
   }
 
   private def step(
-      key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+      key: InternalRow, memory: PartialMatches, row: InternalRow, time: Long, out: StepOutput): Unit = {
     taken = null
     val alive = PartialMatches.queue()
     val complete = PartialMatches.queue()
@@ -77,7 +77,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
     release(key, memory, complete, out)
   }
 
-  override def advance(key: InternalRow, memory: PartialMatches, time: Long, out: MatchOutput): Unit =
+  override def advance(key: InternalRow, memory: PartialMatches, time: Long, out: StepOutput): Unit =
     if (timed && memory.partial.size > 1 && earliest(memory) <= time) {
       val alive = PartialMatches.queue()
       val complete = PartialMatches.queue()
@@ -106,7 +106,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
       }
     }
 
-  override def finish(key: InternalRow, memory: PartialMatches, out: MatchOutput): Unit = {
+  override def finish(key: InternalRow, memory: PartialMatches, out: StepOutput): Unit = {
     memory.partial = empty.partial
     release(key, memory, PartialMatches.queue(), out)
   }
@@ -192,7 +192,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
   }
 
   private def release(key: InternalRow, memory: PartialMatches, complete: PartialMatches.Queue,
-      out: MatchOutput): Unit = {
+      out: StepOutput): Unit = {
     if (!complete.isEmpty) memory.complete.addAll(complete)
     while (!memory.complete.isEmpty && !waits(memory)) {
       val next = memory.complete.poll()

@@ -8,9 +8,9 @@ import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.{Dataset, Row, classic}
-import org.apache.spark.sql.headrace.operators.keyed.{MatchOutput, StepColumns}
-import org.apache.spark.sql.headrace.operators.Time
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, JsonRowWriter, Matcher}
+import org.apache.spark.sql.headrace.operators.keyed.{StepOutput, StepColumns}
+import org.apache.spark.sql.headrace.operators.{JsonRowWriter, Time}
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, Matcher}
 import org.apache.spark.sql.types.StructType
 
 /** A pattern to explain: its step, and where the step's state holds its partial matches. */
@@ -104,7 +104,7 @@ final class MatchExplainer(pattern: ExplainedPattern) {
       .map(row => (step.columns.withAddedColumns(row).copy(): InternalRow, row.getLong(at)))
   }
 
-  private def process(memory: matcher.Memory, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+  private def process(memory: matcher.Memory, row: InternalRow, time: Long, out: StepOutput): Unit = {
     matcher.advance(noKey, memory, time, out)
     matcher.take(noKey, memory, row, time, out)
   }
@@ -178,7 +178,7 @@ final class MatchExplainer(pattern: ExplainedPattern) {
   }
 
   /** Records results as `match` or `timeout` with their values. */
-  private def recordOutput(into: ArrayNode): MatchOutput = (output: Int, row: InternalRow) => {
+  private def recordOutput(into: ArrayNode): StepOutput = (output: Int, row: InternalRow) => {
     val whole = step.columns.output(output + 1).dataType.asInstanceOf[StructType]
     val shape = StructType(whole.drop(pattern.omittedColumns))
     val own = InternalRow.fromSeq(row.toSeq(whole).drop(pattern.omittedColumns))
@@ -188,7 +188,7 @@ final class MatchExplainer(pattern: ExplainedPattern) {
 }
 
 object MatchExplainer {
-  private object DiscardOutput extends MatchOutput {
+  private object DiscardOutput extends StepOutput {
     override def emit(output: Int, row: InternalRow): Unit = ()
   }
 

@@ -6,6 +6,7 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.headrace.operators.RowBytes
 
 /** A taken row with its number in its key's order. */
 final class TakenRow(val number: Long, val time: Long, val row: UnsafeRow)
@@ -65,21 +66,14 @@ final class TakenRowCodec(columns: Int) {
     rows.foreach { taken =>
       out.writeVarLong(taken.number, true)
       out.writeLong(taken.time)
-      val bytes = taken.row.getBytes
-      out.writeVarInt(bytes.length, true)
-      out.writeBytes(bytes)
+      RowBytes.write(taken.row, out)
     }
   }
 
   def read(in: Input): IndexedSeq[TakenRow] = Vector.fill(in.readVarInt(true))(taken(in))
 
-  private def taken(in: Input): TakenRow = {
-    val (number, time) = (in.readVarLong(true), in.readLong())
-    val bytes = in.readBytes(in.readVarInt(true))
-    val row = new UnsafeRow(columns)
-    row.pointTo(bytes, bytes.length)
-    new TakenRow(number, time, row)
-  }
+  private def taken(in: Input): TakenRow =
+    new TakenRow(in.readVarLong(true), in.readLong(), RowBytes.read(in, columns))
 }
 
 /** Encodes partial matches; shared rows and links are written once. */

@@ -5,13 +5,13 @@ import org.apache.spark.api.python.{ChainedPythonFunctions, PythonEvalType}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
-import org.apache.spark.sql.classic.Strategy
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
 import org.apache.spark.sql.execution.python.{ArrowPythonRunner, MapInBatchEvaluatorFactory, PythonSQLMetrics}
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorPartitioning
+import org.apache.spark.sql.headrace.operators.PlannedNode
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
@@ -21,19 +21,11 @@ import org.apache.spark.unsafe.types.UTF8String
  * after the last key; with one row per task the processor sees all keys of the task at once, and can pass
  * them to Python in large batches.
  */
-case class Gather(step: PythonStep, keys: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
+case class Gather(step: PythonStep, keys: Seq[Attribute], child: LogicalPlan) extends PlannedNode {
   override def output: Seq[Attribute] = child.output.map(_.withNullability(true))
   override lazy val references: AttributeSet = child.outputSet
   override protected def withNewChildInternal(next: LogicalPlan): Gather = copy(child = next)
-}
-
-object Gather {
-  object Planned extends Strategy {
-    override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      case g: Gather => GatherExec(g.step, g.keys, planLater(g.child)) :: Nil
-      case _ => Nil
-    }
-  }
+  override def planned(input: SparkPlan): SparkPlan = GatherExec(step, keys, input)
 }
 
 /** The rows of a task as one row, whose columns are null, and the function that passes rows through Python. */

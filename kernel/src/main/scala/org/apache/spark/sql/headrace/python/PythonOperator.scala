@@ -4,7 +4,7 @@ import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.expressions.PythonUDF
 import org.apache.spark.sql.catalyst.plans.logical.MapInArrow
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.headrace.operators.{Counts, KeyEncoder, OperatorPlan}
+import org.apache.spark.sql.headrace.operators.{Counts, KeyEncoder, OperatorPlan, PlannedNode}
 import org.apache.spark.sql.streaming.TimeMode
 import org.apache.spark.sql.types.StructType
 
@@ -24,17 +24,16 @@ object PythonOperator {
   def apply(frame: Dataset[Row], name: String, keyNames: java.util.List[String], mapped: Dataset[Row],
       timed: Boolean, clockTime: Boolean, clockTimers: Boolean, counts: Counts): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
-    OperatorPlan.addStrategy(session, Gather.Planned)
     val (child, _) = OperatorPlan.hideWatermark(OperatorPlan.analyzed(frame))
     val names = keyNames.asScala.toSeq
     val step = PythonStep(
       name, functionOf(mapped), mapped.schema, clockTime, timed && !clockTime, clockTimers || clockTime)
     val inner = names.map(n => child.output.find(_.name == n).get)
-    val gathered = Gather(step, inner, child)
+    val gathered = PlannedNode.add(session, Gather(step, inner, child))
     val keys = names.map(n => gathered.output.find(_.name == n).get)
     val processor = new PythonProcessor(step, keys, gathered.output, KeyEncoder.encoder(keys), counts)
     val tagged = StructType(mapped.schema.fields.dropRight(PythonStep.Control.length))
-    OperatorPlan.transform(session, processor, timeMode(step), keys, gathered, tagged)
+    OperatorPlan.transform(session, processor, processor.encoder, timeMode(step), keys, gathered, tagged)
   }
 
   private def timeMode(step: PythonStep): TimeMode =

@@ -9,7 +9,8 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.{ImplicitGroupingKeyTracker, StatefulProcessorHandleImpl}
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.timers.TimerStateImpl
 import org.apache.spark.sql.headrace.compat.HandleInternals
-import org.apache.spark.sql.headrace.operators.{Counts, KeyedProcessor, Now, Time}
+import org.apache.spark.sql.headrace.operators.{Counts, Now, Time}
+import org.apache.spark.sql.headrace.operators.keyed.KeyedProcessor
 import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateLayout}
 import org.apache.spark.sql.streaming.TimeMode
 

@@ -4,15 +4,14 @@ import java.util.concurrent.ConcurrentHashMap
 
 import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.{classic, Dataset, Row}
+import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.{InternalRow, ProjectingInternalRow}
 import org.apache.spark.sql.catalyst.expressions.{Attribute, AttributeSet}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical.{Partitioning, UnknownPartitioning}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils
-import org.apache.spark.sql.classic.{SparkSession, Strategy}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.headrace.operators.OperatorPlan
+import org.apache.spark.sql.headrace.operators.PlannedNode
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -78,27 +77,18 @@ private[python] object RowPositions {
 }
 
 /** Notes the positions of the rows that a Python function gets, and passes the rows on, perhaps without. */
-case class NoteRows(step: String, keep: Boolean, child: LogicalPlan) extends UnaryNode {
+case class NoteRows(step: String, keep: Boolean, child: LogicalPlan) extends PlannedNode {
   override def output: Seq[Attribute] =
     if (keep) child.output else child.output.filter(_.name != RowPositions.Column)
   override lazy val references: AttributeSet = child.outputSet
   override protected def withNewChildInternal(next: LogicalPlan): NoteRows = copy(child = next)
+  override def planned(input: SparkPlan): SparkPlan = NoteRowsExec(step, keep, input)
 }
 
 object NoteRows {
-  object Planned extends Strategy {
-    override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      case n: NoteRows => NoteRowsExec(n.step, n.keep, planLater(n.child)) :: Nil
-      case _ => Nil
-    }
-  }
-
   /** The rows of a frame with positions, on their way to a Python function. Called from Python. */
-  def note(frame: Dataset[Row], step: String, keep: Boolean): Dataset[Row] = {
-    val session = frame.sparkSession.asInstanceOf[SparkSession]
-    OperatorPlan.addStrategy(session, Planned)
-    classic.Dataset.ofRows(session, NoteRows(step, keep, OperatorPlan.analyzed(frame)))
-  }
+  def note(frame: Dataset[Row], step: String, keep: Boolean): Dataset[Row] = PlannedNode
+    .over(frame)(NoteRows(step, keep, _))
 }
 
 case class NoteRowsExec(step: String, keep: Boolean, child: SparkPlan) extends UnaryExecNode {

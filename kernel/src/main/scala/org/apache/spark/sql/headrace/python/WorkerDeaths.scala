@@ -7,38 +7,27 @@ import scala.util.control.NonFatal
 
 import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.{classic, Dataset, Row}
+import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, SortOrder}
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.classic.{SparkSession, Strategy}
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.headrace.operators.OperatorPlan
+import org.apache.spark.sql.headrace.operators.PlannedNode
 
 /**
  * Rows that a Python function made. If the Python worker dies, the error names the step and the rows of the
  * batch on which it died, which the worker has noted in a file.
  */
-case class WatchWorker(step: String, child: LogicalPlan) extends UnaryNode {
+case class WatchWorker(step: String, child: LogicalPlan) extends PlannedNode {
   override def output: Seq[Attribute] = child.output
   override protected def withNewChildInternal(next: LogicalPlan): WatchWorker = copy(child = next)
+  override def planned(input: SparkPlan): SparkPlan = WatchWorkerExec(step, input)
 }
 
 object WatchWorker {
-  object Planned extends Strategy {
-    override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      case w: WatchWorker => WatchWorkerExec(w.step, planLater(w.child)) :: Nil
-      case _ => Nil
-    }
-  }
-
   /** Watches the worker of a frame that applies a Python function. Called from Python. */
-  def watch(frame: Dataset[Row], step: String): Dataset[Row] = {
-    val session = frame.sparkSession.asInstanceOf[SparkSession]
-    OperatorPlan.addStrategy(session, Planned)
-    classic.Dataset.ofRows(session, WatchWorker(step, OperatorPlan.analyzed(frame)))
-  }
+  def watch(frame: Dataset[Row], step: String): Dataset[Row] = PlannedNode.over(frame)(WatchWorker(step, _))
 }
 
 case class WatchWorkerExec(step: String, child: SparkPlan) extends UnaryExecNode {

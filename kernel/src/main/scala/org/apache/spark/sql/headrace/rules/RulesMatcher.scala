@@ -4,7 +4,7 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
+import org.apache.spark.sql.headrace.operators.keyed.StepOutput
 import org.apache.spark.sql.headrace.operators.inorder.Matcher
 import org.apache.spark.sql.headrace.patterns.{AutomatonMatcher, MatchContext, MatchedRows, PartialMatches, PatternCompiler}
 
@@ -36,7 +36,7 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
   override def dropped(memory: RulesState): Int = memory.dropped
 
   override def take(
-      key: InternalRow, memory: RulesState, row: InternalRow, time: Long, out: MatchOutput): Unit = {
+      key: InternalRow, memory: RulesState, row: InternalRow, time: Long, out: StepOutput): Unit = {
     conditions.evaluate(row)
     storedCopy = null
     rows += 1
@@ -57,13 +57,13 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
   }
 
   private def start(rule: Int, arrivedIn: Long, key: InternalRow, memory: RulesState, row: InternalRow,
-      time: Long, out: MatchOutput): Unit = if (lastTested(rule) != rows) {
+      time: Long, out: StepOutput): Unit = if (lastTested(rule) != rows) {
     lastTested(rule) = rows
     if (set.rules(rule).since <= arrivedIn) process(rule, matcher(rule).empty, key, memory, row, time, out)
   }
 
   private def process(rule: Int, partials: PartialMatches, key: InternalRow, memory: RulesState,
-      row: InternalRow, time: Long, out: MatchOutput): Unit = {
+      row: InternalRow, time: Long, out: StepOutput): Unit = {
     partials.number = memory.number
     matcher(rule).take(key, partials, row, time, out)
     save(rule, partials, memory)
@@ -77,7 +77,7 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
     }
 
   override def advance(
-      key: InternalRow, memory: RulesState, time: Long, out: MatchOutput): Unit = if (memory.due <= time) {
+      key: InternalRow, memory: RulesState, time: Long, out: StepOutput): Unit = if (memory.due <= time) {
     memory.foreach { (rule, partials) =>
       matcher(rule).advance(key, partials, time, out)
       if (partials.isEmpty) memory.remove(rule)
@@ -85,7 +85,7 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
     updateDue(memory)
   }
 
-  override def finish(key: InternalRow, memory: RulesState, out: MatchOutput): Unit = memory
+  override def finish(key: InternalRow, memory: RulesState, out: StepOutput): Unit = memory
     .foreach { (rule, partials) =>
       matcher(rule).finish(key, partials, out)
       memory.remove(rule)

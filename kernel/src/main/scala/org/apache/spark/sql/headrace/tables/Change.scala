@@ -1,5 +1,6 @@
 package org.apache.spark.sql.headrace.tables
 
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.types.{StringType, StructField}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -17,4 +18,13 @@ object Change {
 
   /** True if a row with this label removes a row of the table. A row without a label is an insert. */
   def removes(label: UTF8String): Boolean = label == UpdateBefore || label == Delete
+
+  /** Emits the changes that turn a row of a table into another; null for no row. */
+  def between(before: UnsafeRow, after: UnsafeRow)(emit: (UnsafeRow, UTF8String) => Unit): Unit =
+    if (before == null && after != null) emit(after, Insert)
+    else if (before != null && after == null) emit(before, Delete)
+    else if (before != null && before != after) {
+      emit(before, UpdateBefore)
+      emit(after, UpdateAfter)
+    }
 }

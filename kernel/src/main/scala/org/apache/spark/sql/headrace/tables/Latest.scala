@@ -82,20 +82,11 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
     if (!step.byArrival && event.at < state.time) counts.add(Counts.Superseded, 1)
     else {
       counts.add(Counts.Folded, 1)
-      replace(state, if (deletes) null else next, out)
+      val row = if (deletes) null else next
+      Change.between(state.row, row)(emit(_, _, out))
+      state.row = row
       state.time = event.at
     }
-  }
-
-  private def replace(state: LatestRow, next: UnsafeRow, out: TaggedRows): Unit = {
-    val last = state.row
-    if (last != null && next == null) emit(last, Change.Delete, out)
-    else if (last == null && next != null) emit(next, Change.Insert, out)
-    else if (last != null && last != next) {
-      emit(last, Change.UpdateBefore, out)
-      emit(next, Change.UpdateAfter, out)
-    }
-    state.row = next
   }
 
   private def emit(row: UnsafeRow, change: UTF8String, out: TaggedRows): Unit = out.emit(

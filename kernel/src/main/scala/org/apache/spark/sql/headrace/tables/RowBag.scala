@@ -3,6 +3,7 @@ package org.apache.spark.sql.headrace.tables
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.expressions.{UnsafeRow, XXH64}
+import org.apache.spark.sql.headrace.operators.RowBytes
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 
 /** A stored row with a sequence number, by which equal rows keep their order. */
@@ -30,8 +31,6 @@ final class RowBag(store: SlotStore, width: Int) {
     at >= 0
   }
 
-  def count(row: UnsafeRow): Int = RowBag.read(store.get(slotOf(row)), width).count(_.row == row)
-
   def entries: Iterator[Entry] = store.all.filter(_._1 < 0).flatMap { case (_, bytes) =>
     RowBag.read(bytes, width)
   }
@@ -51,7 +50,7 @@ object RowBag {
     out.writeVarInt(entries.size, true)
     entries.foreach { entry =>
       out.writeVarLong(entry.sequence, true)
-      TableRows.write(entry.row, out)
+      RowBytes.write(entry.row, out)
     }
   }
 
@@ -62,7 +61,7 @@ object RowBag {
     val entries = Vector.newBuilder[Entry]
     (0 until in.readVarInt(true)).foreach { _ =>
       val sequence = in.readVarLong(true)
-      entries += Entry(TableRows.read(in, width), sequence)
+      entries += Entry(RowBytes.read(in, width), sequence)
     }
     entries.result()
   }

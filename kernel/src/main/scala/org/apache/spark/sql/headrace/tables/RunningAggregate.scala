@@ -56,18 +56,10 @@ private final class RunningAggregate(step: RunningAggregateStep, counts: Counts)
       group.present += (if (step.rows.removes(event.row)) -1 else 1)
     }
     val next = if (group.present > 0 || !step.keyed) aggregates.result(group.buffer, key) else null
-    emit(key, group.last, next, out)
+    Change.between(group.last, next)(emit(key, _, _, out))
     group.last = next
     if (group.present == 0 && step.keyed) store.remove(0) else store.put(0, write(group))
   }
-
-  private def emit(key: InternalRow, last: UnsafeRow, next: UnsafeRow, out: TaggedRows): Unit =
-    if (last == null && next != null) emit(key, next, Change.Insert, out)
-    else if (last != null && next == null) emit(key, last, Change.Delete, out)
-    else if (last != null && last != next) {
-      emit(key, last, Change.UpdateBefore, out)
-      emit(key, next, Change.UpdateAfter, out)
-    }
 
   private def emit(key: InternalRow, row: UnsafeRow, change: UTF8String, out: TaggedRows): Unit = {
     val own = Array.tabulate[Any](keyTypes.length)(i => key.get(i, keyTypes(i)))
@@ -80,17 +72,16 @@ private final class RunningAggregate(step: RunningAggregateStep, counts: Counts)
     else {
       val in = new Input(bytes)
       val present = in.readVarLong(false)
-      val last = if (in.readBoolean()) TableRows.read(in, types.length) else null
-      new Group(present, last, aggregates.read(in.readBytes(in.readVarInt(true))))
+      val last = if (in.readBoolean()) RowBytes.read(in, types.length) else null
+      new Group(present, last, aggregates.read(RowBytes.read(in)))
     }
 
   private def write(group: Group): Array[Byte] = {
     val (out, buffer) = (new Output(256, -1), aggregates.write(group.buffer))
     out.writeVarLong(group.present, false)
     out.writeBoolean(group.last != null)
-    if (group.last != null) TableRows.write(group.last, out)
-    out.writeVarInt(buffer.length, true)
-    out.writeBytes(buffer)
+    if (group.last != null) RowBytes.write(group.last, out)
+    RowBytes.write(buffer, out)
     out.toBytes
   }
 }

@@ -2,12 +2,10 @@ package org.apache.spark.sql.headrace.tables
 
 import scala.collection.mutable
 
-import com.esotericsoftware.kryo.io.{Input, Output}
-
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.headrace.operators.Event
-import org.apache.spark.sql.types.{DataType, StructField, StructType}
+import org.apache.spark.sql.types.{DataType, StructField}
 
 /**
  * The rows of a table as they are stored: computed keys, the user's columns without `change`, the event time,
@@ -66,18 +64,4 @@ final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends S
 object TableRows {
   /** Prefix of the columns of computed keys. */
   val ComputedKey = "__key_"
-
-  def struct(fields: Seq[StructField]): StructType = StructType(fields)
-
-  def write(row: UnsafeRow, out: Output): Unit = {
-    out.writeVarInt(row.getSizeInBytes, true)
-    out.writeBytes(row.getBytes)
-  }
-
-  def read(in: Input, width: Int): UnsafeRow = {
-    val bytes = in.readBytes(in.readVarInt(true))
-    val row = new UnsafeRow(width)
-    row.pointTo(bytes, bytes.length)
-    row
-  }
 }

@@ -116,16 +116,9 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
     }
   }
 
-  private def emit(before: Vector[UnsafeRow], after: Vector[UnsafeRow], out: TaggedRows): Unit =
-    (0 until math.max(before.size, after.size)).foreach { i =>
-      (before.lift(i), after.lift(i)) match {
-        case (Some(old), Some(row)) if old != row =>
-          emit(old, i, Change.UpdateBefore, out)
-          emit(row, i, Change.UpdateAfter, out)
-        case (None, Some(row)) => emit(row, i, Change.Insert, out)
-        case (Some(old), None) => emit(old, i, Change.Delete, out)
-        case _ =>
-      }
+  private def emit(before: Vector[UnsafeRow], after: Vector[UnsafeRow], out: TaggedRows): Unit = before
+    .zipAll(after, null, null).zipWithIndex.foreach { case ((old, row), i) =>
+      Change.between(old, row)(emit(_, i, _, out))
     }
 
   private def emit(row: UnsafeRow, place: Int, change: UTF8String, out: TaggedRows): Unit = out.emit(

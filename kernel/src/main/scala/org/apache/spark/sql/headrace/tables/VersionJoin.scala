@@ -89,8 +89,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
   }
 
   private def schedule(own: Key, store: SlotStore): Unit = {
-    val earliest = own.waiting.earliest
-    val at = if (earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(earliest, 1000L) + 1
+    val at = Time.after(own.waiting.earliest)
     if (at != own.timerAt) {
       if (own.timerAt != Long.MaxValue) store.cancelTimer(own.timerAt)
       if (at != Long.MaxValue) store.setTimer(at)
@@ -107,7 +106,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
         val time = in.readLong()
         val sequence = in.readVarLong(true)
         own.versions +=
-          Version(time, sequence, if (in.readBoolean()) TableRows.read(in, step.rightWidth) else null)
+          Version(time, sequence, if (in.readBoolean()) RowBytes.read(in, step.rightWidth) else null)
       }
       own.waiting.read(in, bytes)
     }
@@ -122,7 +121,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
       out.writeLong(version.time)
       out.writeVarLong(version.sequence, true)
       out.writeBoolean(version.row != null)
-      if (version.row != null) TableRows.write(version.row, out)
+      if (version.row != null) RowBytes.write(version.row, out)
     }
     own.waiting.write(out, store)
     out.toBytes

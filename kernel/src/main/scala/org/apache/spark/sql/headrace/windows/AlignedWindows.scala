@@ -3,6 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
@@ -50,11 +51,11 @@ object WindowGrid {
 }
 
 /** Tumbling, sliding and global windows. A call reads and writes only the windows of its rows. */
-final class AlignedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
+final class AlignedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
   private val spec = panes.spec
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
-      out: WindowEmitter): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val touched = mutable.LongMap.empty[WindowState]
     events.foreach { event =>
       panes.counts.add(Counts.Rows, event.rows)
@@ -69,8 +70,9 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     }
   }
 
-  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit =
-    dueWindows(store, due).foreach { case (start, bytes) =>
+  override def onTimer(
+      key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = dueWindows(store, due)
+    .foreach { case (start, bytes) =>
       val window = panes.read(bytes)
       if (window.timerAt <= due) window.timerAt = Long.MaxValue
       panes.onTimer(key, window, now, out)
@@ -81,7 +83,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     }
 
   private def assign(key: InternalRow, store: SlotStore, touched: mutable.LongMap[WindowState], event: Event,
-      now: Now, out: WindowEmitter): Unit = {
+      now: Now, out: TaggedRows): Unit = {
     val time = event.at
     var taken, missed = 0
     var latest: WindowState = null
@@ -109,8 +111,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     }
   }
 
-  private def load(
-      key: InternalRow, store: SlotStore, start: Long, now: Now, out: WindowEmitter): WindowState =
+  private def load(key: InternalRow, store: SlotStore, start: Long, now: Now, out: TaggedRows): WindowState =
     lookup(store, start, now) match {
       case null => panes.open(start, grid.end(start), 0, now)
       case bytes =>

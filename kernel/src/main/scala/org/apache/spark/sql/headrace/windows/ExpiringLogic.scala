@@ -3,6 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import java.nio.ByteBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, Time}
 
@@ -13,12 +14,12 @@ import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, Time}
  * The watermark is applied first: completed windows fire before the key expires, and at the end of input all
  * windows close.
  */
-final class ExpiringLogic(inner: WindowLogic, panes: Panes, ttl: Long) extends WindowLogic {
+final class ExpiringLogic(inner: KeyedLogic, panes: Panes, ttl: Long) extends KeyedLogic {
   private val spec = panes.spec
   private val codec = new OrderedCodec(panes)
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
-      out: WindowEmitter): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     var age = KeyAge.read(store.age)
     if (isExpired(age, now)) {
       inner.onTimer(key, store, Time.floor(if (spec.byClock) now.clock else now.watermark), now, out)
@@ -34,7 +35,7 @@ final class ExpiringLogic(inner: WindowLogic, panes: Panes, ttl: Long) extends W
     save(store, KeyAge(touched, age.timerAt), now, panes.outsideTimer(now))
   }
 
-  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val stored = store.age
     if (stored != null) { // null: the key has already expired
       inner.onTimer(key, store, due, now, out)

@@ -1,13 +1,13 @@
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.TaggedRows
 import org.apache.spark.sql.headrace.operators.{Event, Now}
 
 /** Count windows: window i holds the rows `i * every` to `i * every + size - 1` of its key. */
-final class CountWindows(panes: Panes, kind: Count, layout: WindowLayout)
-    extends OrderedWindows(panes, layout) {
-  override protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now,
-      out: WindowEmitter): Unit = {
+final class CountWindows(panes: Panes, kind: Count) extends OrderedWindows(panes) {
+  override protected def onRow(
+      key: InternalRow, state: OrderedState, event: Event, now: Now, out: TaggedRows): Unit = {
     val ordinal = state.taken
     state.taken += 1
     if (ordinal % kind.every == 0) open(state, ordinal / kind.every, event, now)
@@ -19,11 +19,10 @@ final class CountWindows(panes: Panes, kind: Count, layout: WindowLayout)
 }
 
 /** Delta windows: a value further than `by` from the window's first starts a new window; null never does. */
-final class DeltaWindows(panes: Panes, kind: Delta, layout: WindowLayout)
-    extends OrderedWindows(panes, layout) {
-  override protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now,
-      out: WindowEmitter): Unit = {
-    val value = if (event.row.isNullAt(layout.of)) Double.NaN else event.row.getDouble(layout.of)
+final class DeltaWindows(panes: Panes, kind: Delta) extends OrderedWindows(panes) {
+  override protected def onRow(
+      key: InternalRow, state: OrderedState, event: Event, now: Now, out: TaggedRows): Unit = {
+    val value = panes.layout.value(event.row)
     if (state.open.nonEmpty && math.abs(value - state.open.head.base) > kind.by) {
       close(key, state, state.open.head, now, out)
     }
@@ -37,23 +36,23 @@ final class DeltaWindows(panes: Panes, kind: Delta, layout: WindowLayout)
 }
 
 /** Punctuation windows: a row that satisfies the condition closes the window and belongs to it. */
-final class PunctuatedWindows(panes: Panes, layout: WindowLayout) extends OrderedWindows(panes, layout) {
-  override protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now,
-      out: WindowEmitter): Unit = {
+final class PunctuatedWindows(panes: Panes) extends OrderedWindows(panes) {
+  override protected def onRow(
+      key: InternalRow, state: OrderedState, event: Event, now: Now, out: TaggedRows): Unit = {
     if (state.open.isEmpty) {
       open(state, state.number, event, now)
       state.number += 1
     }
     assign(event, state, now, out)
-    if (layout.conditionHolds(event.row)) close(key, state, state.open.head, now, out)
+    if (panes.layout.conditionHolds(event.row)) close(key, state, state.open.head, now, out)
   }
 }
 
 /** Landmark windows: a row that satisfies the condition opens a window; earlier rows are window 0. */
-final class LandmarkWindows(panes: Panes, layout: WindowLayout) extends OrderedWindows(panes, layout) {
-  override protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now,
-      out: WindowEmitter): Unit = {
-    if (layout.conditionHolds(event.row)) {
+final class LandmarkWindows(panes: Panes) extends OrderedWindows(panes) {
+  override protected def onRow(
+      key: InternalRow, state: OrderedState, event: Event, now: Now, out: TaggedRows): Unit = {
+    if (panes.layout.conditionHolds(event.row)) {
       state.open.headOption.foreach(close(key, state, _, now, out))
       state.number += 1
     }
@@ -66,10 +65,9 @@ final class LandmarkWindows(panes: Panes, layout: WindowLayout) extends OrderedW
  * Landmark windows with a reset period that fire at the end of each step, once they have rows. Each step is a
  * window `[reset, end of step)` that takes over the content of the one before.
  */
-final class ResetWindows(panes: Panes, kind: Reset, layout: WindowLayout)
-    extends OrderedWindows(panes, layout) {
-  override protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now,
-      out: WindowEmitter): Unit = {
+final class ResetWindows(panes: Panes, kind: Reset) extends OrderedWindows(panes) {
+  override protected def onRow(
+      key: InternalRow, state: OrderedState, event: Event, now: Now, out: TaggedRows): Unit = {
     val time = event.time.get
     state.open.headOption.foreach(roll(key, state, _, time, now, out))
     if (state.open.isEmpty) {
@@ -85,13 +83,13 @@ final class ResetWindows(panes: Panes, kind: Reset, layout: WindowLayout)
     window.end = end
   }
 
-  override protected def advance(key: InternalRow, state: OrderedState, now: Now, out: WindowEmitter): Unit =
+  override protected def advance(key: InternalRow, state: OrderedState, now: Now, out: TaggedRows): Unit =
     state.open.headOption.foreach(roll(key, state, _, now.watermark, now, out))
   override protected def due(state: OrderedState): Long = state.open.headOption.fold(Long.MaxValue)(_.end)
 
   /** Fires the steps that end by `time` and closes the window at the end of its period. */
   private def roll(key: InternalRow, state: OrderedState, window: WindowState, time: Long, now: Now,
-      out: WindowEmitter): Unit = {
+      out: TaggedRows): Unit = {
     val over = window.start + kind.every
     while (state.open.nonEmpty && window.end <= time) {
       if (window.end >= over) close(key, state, window, now, out)

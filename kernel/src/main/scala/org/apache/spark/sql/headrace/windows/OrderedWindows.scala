@@ -5,6 +5,7 @@ import scala.collection.mutable
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.{OrderedBuffer, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
@@ -31,12 +32,7 @@ final class OrderedCodec(panes: Panes) {
     out.writeVarLong(state.taken, true)
     out.writeVarLong(state.number, true)
     out.writeLong(state.timerAt)
-    out.writeVarInt(state.open.size, true)
-    state.open.foreach { window =>
-      val bytes = panes.write(window)
-      out.writeVarInt(bytes.length, true)
-      out.writeBytes(bytes)
-    }
+    panes.writeAll(state.open, out)
     state.backlog.write(out, store)
     out.toBytes
   }
@@ -48,7 +44,7 @@ final class OrderedCodec(panes: Panes) {
       state.taken = in.readVarLong(true)
       state.number = in.readVarLong(true)
       state.timerAt = in.readLong()
-      (0 until in.readVarInt(true)).foreach(_ => state.open += panes.read(in.readBytes(in.readVarInt(true))))
+      state.open ++= panes.readAll(in)
       state.backlog.read(in, bytes)
     }
     state
@@ -60,7 +56,7 @@ final class OrderedCodec(panes: Panes) {
  * behind the watermark is late; in arrival order rows are processed at once. Closing a window fires its
  * on-time pane; the end of input closes all windows.
  */
-abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends WindowLogic {
+abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
   protected val spec: WindowingSpec = panes.spec
   private val codec = new OrderedCodec(panes)
   private val arrival = spec.arrival || spec.clockTime
@@ -69,16 +65,16 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
   private var folded = 0L
 
   /** Processes one row in order: opens, fills and closes windows. */
-  protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now, out: WindowEmitter): Unit
+  protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now, out: TaggedRows): Unit
 
   /** Called when the watermark has advanced and all earlier rows are processed. */
-  protected def advance(key: InternalRow, state: OrderedState, now: Now, out: WindowEmitter): Unit = ()
+  protected def advance(key: InternalRow, state: OrderedState, now: Now, out: TaggedRows): Unit = ()
 
   /** Event time at which an open window needs a call. */
   protected def due(state: OrderedState): Long = Long.MaxValue
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
-      out: WindowEmitter): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val state = codec.read(store.get(0))
     release(key, store, state, now, out)
     var count, buffered = 0L
@@ -92,7 +88,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
           .emitLate(event, None, now, LateReason.TooLate, out)
         else if (arrival) onRow(key, state, event, now, out)
         else {
-          state.backlog.add(time, layout.bufferedRow(event.row))
+          state.backlog.add(time, panes.layout.bufferedRow(event.row))
           buffered += 1
         }
       }
@@ -102,7 +98,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
     afterRows(key, store, state, now, panes.outsideTimer(now), out)
   }
 
-  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val state = codec.read(store.get(0))
     if (state.timerAt <= due) state.timerAt = Long.MaxValue
     release(key, store, state, now, out)
@@ -111,7 +107,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
   }
 
   /** Adds a row to the open windows whose triggers have not finished. */
-  protected def assign(event: Event, state: OrderedState, now: Now, out: WindowEmitter): Unit = {
+  protected def assign(event: Event, state: OrderedState, now: Now, out: TaggedRows): Unit = {
     val (windows, time) = (state.open, event.time.get)
     var taken = false
     var i = 0
@@ -138,8 +134,8 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
   }
 
   /** Closes a window; this is its on-time firing. */
-  protected def close(key: InternalRow, state: OrderedState, window: WindowState, now: Now,
-      out: WindowEmitter): Unit = {
+  protected def close(
+      key: InternalRow, state: OrderedState, window: WindowState, now: Now, out: TaggedRows): Unit = {
     panes.notifyTrigger(window, now)
     panes.onEndPassed(key, window, now, out)
     panes.expire(window)
@@ -147,7 +143,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
   }
 
   private def release(
-      key: InternalRow, store: SlotStore, state: OrderedState, now: Now, out: WindowEmitter): Unit = {
+      key: InternalRow, store: SlotStore, state: OrderedState, now: Now, out: TaggedRows): Unit = {
     if (state.backlog.earliest < now.watermark) {
       val ready = state.backlog.release(now.watermark, store)
       panes.counts.add(Counts.Pending, -ready.length)
@@ -158,7 +154,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
   }
 
   private def afterRows(key: InternalRow, store: SlotStore, state: OrderedState, now: Now, visited: Long,
-      out: WindowEmitter): Unit = {
+      out: TaggedRows): Unit = {
     state.open.foreach(panes.afterRows(key, _, now, out))
     panes.counts.add(Counts.Folded, folded)
     folded = 0
@@ -167,10 +163,8 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
   }
 
   private def scheduleTimer(store: SlotStore, state: OrderedState, now: Now, visited: Long): Unit = {
-    val earliest = state.backlog.earliest
-    val first = if (earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(earliest, 1000L) + 1
     val end = if (state.open.isEmpty) Long.MaxValue else Time.millis(Time.End)
-    val byTime = Seq(first, end, Time.millis(due(state))).min
+    val byTime = Seq(Time.after(state.backlog.earliest), end, Time.millis(due(state))).min
     val at =
       if (spec.byClock && spec.eager && byTime != Long.MaxValue) visited - 1
       else if (!spec.byClock || spec.clockTime) math.min(byTime, Time.millis(deadline(state, now)))

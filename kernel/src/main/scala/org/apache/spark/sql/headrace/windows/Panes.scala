@@ -1,11 +1,15 @@
 package org.apache.spark.sql.headrace.windows
 
+import com.esotericsoftware.kryo.io.{Input, Output}
+
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.TaggedRows
 import org.apache.spark.sql.headrace.operators.state.SlotStore
-import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, Now, Time}
+import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, Now, RowBytes, Time}
 
 /** Operations that all kinds of windows share: opening, adding rows, firing, expiring, encoding. */
-final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val counts: Counts) {
+final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val counts: Counts,
+    val layout: WindowLayout) {
   // The successor window takes over the content, so keep it after the trigger has finished.
   private val keepsContent = spec.kind.isInstanceOf[Reset]
   val fingerprint: Int = 31 * spec.text.hashCode + aggregates.fingerprint
@@ -29,16 +33,19 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
     counts.add(Counts.Placed, event.rows)
   }
 
-  /** Counts and emits a late row. */
-  def emitLate(
-      event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: WindowEmitter): Unit = {
-    counts.add(Counts.Late, 1)
-    out.late(event, window, now, reason)
+  /** Emits a late row; `window` has the bounds of its window. */
+  def emitLate(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: TaggedRows): Unit =
+    out.late(event, now, reason, window.map { case (start, end) => layout.bounds(start, end, null) }.orNull)
+
+  /** Emits a pane, or its retraction. */
+  def emit(key: InternalRow, pane: Pane, retraction: Boolean, out: TaggedRows): Unit = {
+    out.emit(0, layout.paneRow(key, pane, retraction))
+    counts.add(if (retraction) Counts.Retractions else Counts.Panes, 1)
   }
 
   /** Passes new rows to the trigger and fires if it does. */
   def afterRows(
-      key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit = if (window.added > 0) {
+      key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit = if (window.added > 0) {
     notifyTrigger(window, now)
     fireIfTriggered(key, window, if (window.passed) PaneTiming.Late else PaneTiming.Early, now, out)
   }
@@ -52,23 +59,22 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
 
   /** Fires the on-time pane, if the trigger allows it, when the watermark reaches the window's end. */
   def onEndPassed(
-      key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit = if (!window.passed) {
+      key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit = if (!window.passed) {
     window.passed = true
     fireIfTriggered(key, window, PaneTiming.OnTime, now, out)
   }
 
-  def fireIfTriggered(
-      key: InternalRow, window: WindowState, timing: Byte, now: Now, out: WindowEmitter): Unit =
+  def fireIfTriggered(key: InternalRow, window: WindowState, timing: Byte, now: Now, out: TaggedRows): Unit =
     if (!window.closed && spec.trigger.shouldFire(window.trigger, window.passed, now.clock))
       fire(key, window, timing, now, out)
 
   /** Handles a timer: the watermark may have reached the end, or the trigger's deadline. */
-  def onTimer(key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit =
+  def onTimer(key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit =
     if (now.watermark >= window.end && !window.passed) onEndPassed(key, window, now, out)
     else if (!expired(window, now)) fireIfDue(key, window, now, out)
 
   /** Fires if the trigger's deadline has passed and it fires. */
-  def fireIfDue(key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Unit =
+  def fireIfDue(key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit =
     if (!window.closed && spec.trigger.deadline(window.trigger) <= now.clock) {
       fireIfTriggered(key, window, if (window.passed) PaneTiming.Late else PaneTiming.Early, now, out)
     }
@@ -121,13 +127,17 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   def write(window: WindowState): Array[Byte] = codec.write(window)
   def read(bytes: Array[Byte]): WindowState = codec.read(bytes)
 
-  private def fire(
-      key: InternalRow, window: WindowState, timing: Byte, now: Now, out: WindowEmitter): Unit = {
+  def writeAll(windows: Iterable[WindowState], out: Output): Unit = {
+    out.writeVarInt(windows.size, true)
+    windows.foreach(window => RowBytes.write(write(window), out))
+  }
+  def readAll(in: Input): Seq[WindowState] = Vector.fill(in.readVarInt(true))(read(RowBytes.read(in)))
+
+  private def fire(key: InternalRow, window: WindowState, timing: Byte, now: Now, out: TaggedRows): Unit = {
     retract(key, window, out)
     val values = aggregates.result(window.buffer, key).getBytes
     val pane = Pane(window.start, window.end, window.number, window.newest, window.index, timing, values)
-    out.pane(key, pane, retraction = false)
-    counts.add(Counts.Panes, 1)
+    emit(key, pane, retraction = false, out)
     if (retracting) window.last = pane
     window.index += 1
     window.unfired = 0
@@ -143,10 +153,9 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
     if (!keepsContent) window.buffer = null
   }
 
-  private def retract(key: InternalRow, window: WindowState, out: WindowEmitter): Unit = if (retracting) {
+  private def retract(key: InternalRow, window: WindowState, out: TaggedRows): Unit = if (retracting) {
     val stale = window.pending ++ Option(window.last)
-    stale.foreach(out.pane(key, _, retraction = true))
-    counts.add(Counts.Retractions, stale.size)
+    stale.foreach(emit(key, _, retraction = true, out))
     window.pending = Nil
     window.last = null
   }

@@ -3,50 +3,40 @@ package org.apache.spark.sql.headrace.windows
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
-import org.apache.spark.sql.classic.Strategy
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.headrace.operators.{BatchWatermark, OperatorPlan, Time}
+import org.apache.spark.sql.headrace.operators.{OperatorPlan, PlannedNode, Time}
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedOperator, StepColumns}
 import org.apache.spark.sql.types.{BinaryType, LongType, TimestampType}
 
 /**
  * Pre-aggregates the rows of one key and time slice before the shuffle. Late rows are determined by the same
  * watermark as in the operator and pass through unchanged.
  */
-case class PreAggregate(step: WindowStep, keys: Seq[Attribute], child: LogicalPlan) extends UnaryNode {
+case class PreAggregate(step: WindowStep, child: LogicalPlan) extends PlannedNode {
   override def output: Seq[Attribute] = child.output.map(_.withNullability(true))
   override lazy val references: AttributeSet = child.outputSet
   override protected def withNewChildInternal(next: LogicalPlan): PreAggregate = copy(child = next)
+  override def planned(input: SparkPlan): SparkPlan =
+    if (OperatorPlan.isRealTime(child)) input else PreAggregateExec(step, input)
 }
 
 object PreAggregate {
-  /** Columns appended to mark pre-aggregated rows. */
-  val Buffer = "__combined"
-  val Rows = "__rows"
-
-  /** Values of these columns for a plain row. */
-  def columns: Seq[NamedExpression] =
-    Seq(Alias(Literal(null, BinaryType), Buffer)(), Alias(Literal(1L), Rows)())
-
-  object Planned extends Strategy {
-    override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      case c: PreAggregate if OperatorPlan.isRealTime(c.child) => planLater(c.child) :: Nil
-      case c: PreAggregate => PreAggregateExec(c.step, c.keys, planLater(c.child)) :: Nil
-      case _ => Nil
-    }
-  }
+  /** Columns appended to mark pre-aggregated rows, with their values for a plain row. */
+  def columns: Seq[Alias] =
+    Seq(Alias(Literal(null, BinaryType), StepColumns.Buffer)(), Alias(Literal(1L), StepColumns.Rows)())
 }
 
-case class PreAggregateExec(step: WindowStep, keys: Seq[Attribute], child: SparkPlan) extends UnaryExecNode {
+case class PreAggregateExec(step: WindowStep, child: SparkPlan) extends UnaryExecNode {
   override def output: Seq[Attribute] = child.output.map(_.withNullability(true))
   override protected def withNewChildInternal(next: SparkPlan): PreAggregateExec = copy(child = next)
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val (declared, by, columns) = (step, keys, child.output)
-    BatchWatermark.watermark(session, _.isInstanceOf[WindowProcessor]) match {
+    val (declared, columns) = (step, child.output)
+    KeyedOperator.batchWatermark(session)(_.isInstanceOf[WindowStep]) match {
       case None => child.execute()
-      case Some(millis) => child.execute().mapPartitionsInternal(rows =>
-          new PreAggregator(rows, declared, by, columns, Time.watermark(millis)))
+      case Some(millis) => child.execute()
+          .mapPartitionsInternal(rows => new PreAggregator(rows, declared, columns, Time.watermark(millis)))
     }
   }
 }
@@ -55,11 +45,13 @@ case class PreAggregateExec(step: WindowStep, keys: Seq[Attribute], child: Spark
  * Pre-aggregates the rows of one task. Groups are flushed when there are too many, and at the end. If the
  * first rows hardly share groups, the rest pass through.
  */
-private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep, keys: Seq[Attribute],
-    input: Seq[Attribute], watermark: Long)
+private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep, input: Seq[Attribute],
+    watermark: Long)
     extends Iterator[InternalRow] {
   private val grid = WindowGrid.of(step.spec.kind).get
-  private val ts = step.layout.ts
+  // By ordinal: Spark replaces the attributes of a source in each micro-batch.
+  private val keys = step.columns.keys.map(key => input(ordinal(key)))
+  private val ts = ordinal(step.columns.ts)
   private val slice = AttributeReference("slice", LongType, nullable = false)()
   private val groupKeyOf = UnsafeProjection.create(keys :+ slice, input :+ slice)
   private val start = new SpecificInternalRow(Seq(LongType))
@@ -147,8 +139,10 @@ private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep,
       }, input)
   }
 
-  private def isInternal(column: Attribute): Boolean = column.name == PreAggregate.Buffer ||
-    column.name == PreAggregate.Rows
+  private def ordinal(column: Attribute): Int = step.columns.input.indexWhere(_.exprId == column.exprId)
+
+  private def isInternal(column: Attribute): Boolean = column.name == StepColumns.Buffer ||
+    column.name == StepColumns.Rows
 
   /** Packs a group as an input row: key, newest time, and the two appended columns. */
   private def packProjection: UnsafeProjection = {
@@ -157,8 +151,8 @@ private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep,
     val rows = AttributeReference("rows", LongType, nullable = false)()
     val columns = input.zipWithIndex.map { case (column, i) =>
       if (i == ts) newest
-      else if (column.name == PreAggregate.Buffer) buffer
-      else if (column.name == PreAggregate.Rows) rows
+      else if (column.name == StepColumns.Buffer) buffer
+      else if (column.name == StepColumns.Rows) rows
       else keys.find(_.exprId == column.exprId).getOrElse(Literal(null, column.dataType))
     }
     UnsafeProjection.create(columns, (keys :+ slice) ++ Seq(newest, buffer, rows))

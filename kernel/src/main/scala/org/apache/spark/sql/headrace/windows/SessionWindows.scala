@@ -5,6 +5,7 @@ import scala.collection.mutable
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
@@ -14,28 +15,20 @@ final class SessionCodec(panes: Panes) {
 
   def write(open: Iterable[WindowState]): Array[Byte] = {
     out.clear()
-    out.writeVarInt(open.size, true)
-    open.foreach { window =>
-      val bytes = panes.write(window)
-      out.writeVarInt(bytes.length, true)
-      out.writeBytes(bytes)
-    }
+    panes.writeAll(open, out)
     out.toBytes
   }
 
   /** Decodes the sessions, earliest first. */
   def read(bytes: Array[Byte]): mutable.ArrayBuffer[WindowState] = {
     val open = mutable.ArrayBuffer.empty[WindowState]
-    if (bytes != null) {
-      val in = new Input(bytes)
-      (0 until in.readVarInt(true)).foreach(_ => open += panes.read(in.readBytes(in.readVarInt(true))))
-    }
+    if (bytes != null) open ++= panes.readAll(new Input(bytes))
     open
   }
 }
 
 /** Session windows: a row's own window is `[t, t + gap)`, and overlapping windows merge. */
-final class SessionWindows(panes: Panes, gap: Long) extends WindowLogic {
+final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
   private val spec = panes.spec
   private val codec = new SessionCodec(panes)
 
@@ -44,8 +37,8 @@ final class SessionWindows(panes: Panes, gap: Long) extends WindowLogic {
   private val touched = mutable.Set.empty[WindowState]
   private var latest: WindowState = _
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
-      out: WindowEmitter): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     open = codec.read(store.get(0))
     touched.clear()
     latest = null
@@ -68,7 +61,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends WindowLogic {
     save(store)
   }
 
-  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     open = codec.read(store.get(0))
     open.filterInPlace { window =>
       if (window.timerAt <= due) window.timerAt = Long.MaxValue
@@ -84,7 +77,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends WindowLogic {
     if (open.isEmpty) store.remove(0) else store.put(0, codec.write(open))
 
   /** Applies the watermark to a session; true if the session's lateness is over. */
-  private def applyWatermark(key: InternalRow, window: WindowState, now: Now, out: WindowEmitter): Boolean =
+  private def applyWatermark(key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Boolean =
     now.watermark >= window.end && {
       if (!window.passed) touched += window
       panes.onEndPassed(key, window, now, out)
@@ -94,7 +87,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends WindowLogic {
     }
 
   /** Adds a row to its session; true if the session took it. */
-  private def assign(event: Event, time: Long, now: Now, out: WindowEmitter): Boolean = {
+  private def assign(event: Event, time: Long, now: Now, out: TaggedRows): Boolean = {
     // The sessions that overlap the row's own window are adjacent: [from, until).
     val ownEnd = Time.plus(time, gap)
     var until = open.size

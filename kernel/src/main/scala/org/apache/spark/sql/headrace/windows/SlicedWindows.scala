@@ -5,8 +5,9 @@ import scala.collection.mutable
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
-import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, LateReason, Now, Time}
+import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, LateReason, Now, RowBytes, Time}
 
 /** Aggregate of one key and time slice. */
 final class Slice(val start: Long) {
@@ -35,12 +36,12 @@ final class SliceState {
  * watermark passes its end. Slices are stored in chunks, so a micro-batch reads and writes few entries per
  * key.
  */
-final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
+final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
   private val codec = new SliceCodec(panes.aggregates, panes.fingerprint)
   private val counts = panes.counts
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
-      out: WindowEmitter): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val open = new SliceChunks(store, codec, grid.slice)
     advance(key, open, now, out)
     events.foreach { event =>
@@ -56,7 +57,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     save(open, store)
   }
 
-  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val open = new SliceChunks(store, codec, grid.slice)
     if (open.state.timerAt <= due) open.state.timerAt = Long.MaxValue
     advance(key, open, now, out)
@@ -92,7 +93,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
   }
 
   /** Fires the windows that the watermark has passed and drops slices that no later window contains. */
-  private def advance(key: InternalRow, open: SliceChunks, now: Now, out: WindowEmitter): Unit = {
+  private def advance(key: InternalRow, open: SliceChunks, now: Now, out: TaggedRows): Unit = {
     if (next(open.state) <= now.watermark) {
       val slices = open.all
       SlicedWindows.windows(grid, slices, open.state.firedUntil, now.watermark)((from, end) =>
@@ -107,11 +108,11 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
     if (state.earliest == Long.MaxValue) Long.MaxValue
     else grid.firstEndAfter(math.max(state.earliest, state.firedUntil))
 
-  private def fire(key: InternalRow, slices: Array[Slice], from: Int, end: Long, out: WindowEmitter): Unit = {
+  private def fire(key: InternalRow, slices: Array[Slice], from: Int, end: Long, out: TaggedRows): Unit = {
     val window = SlicedWindows.window(panes.aggregates, grid, slices, from, end)
     val values = panes.aggregates.result(window.buffer, key).getBytes
-    out.pane(key, Pane(window.start, end, 0, window.newest, 0, PaneTiming.OnTime, values), retraction = false)
-    counts.add(Counts.Panes, 1)
+    panes.emit(
+      key, Pane(window.start, end, 0, window.newest, 0, PaneTiming.OnTime, values), retraction = false, out)
     counts.add(Counts.Expired, 1)
     counts.add(Counts.Settled, window.rows)
   }
@@ -128,9 +129,9 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends WindowLogic {
 
 object SlicedWindows {
   /**
-   * Calls `found` for each non-empty window that ends in `(after, until]`.
+   * Calls `window` for each non-empty window that ends in `(after, until]`.
    *
-   * @param found receives the index of the window's first slice, and its end
+   * @param window receives the index of the window's first slice, and its end
    */
   def windows(grid: WindowGrid, slices: Array[Slice], after: Long, until: Long)(
       window: (Int, Long) => Unit): Unit = {
@@ -249,9 +250,7 @@ final class SliceCodec(aggregates: Aggregates, fingerprint: Int) {
       out.writeLong(slice.start)
       out.writeVarLong(slice.rows, true)
       out.writeVarLong(slice.newest - slice.start, true)
-      val bytes = aggregates.write(slice.buffer)
-      out.writeVarInt(bytes.length, true)
-      out.writeBytes(bytes)
+      RowBytes.write(aggregates.write(slice.buffer), out)
     }
     out.toBytes
   }
@@ -265,7 +264,7 @@ final class SliceCodec(aggregates: Aggregates, fingerprint: Int) {
         val slice = new Slice(in.readLong())
         slice.rows = in.readVarLong(true)
         slice.newest = slice.start + in.readVarLong(true)
-        slice.buffer = aggregates.read(in.readBytes(in.readVarInt(true)))
+        slice.buffer = aggregates.read(RowBytes.read(in))
         slice
       }
     }

@@ -8,8 +8,9 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
-import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
+import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, RowBytes, Time}
 
 /** A row of a key; `index` is the number of panes emitted for it. */
 final class TrailingRow(val time: Long, val row: UnsafeRow, var index: Int, var last: Array[Byte]) {
@@ -33,8 +34,8 @@ final class TrailingCodec {
       out.writeLong(entry.time)
       out.writeVarInt(entry.index, true)
       out.writeVarInt(entry.row.numFields, true)
-      bytes(entry.row.getBytes)
-      bytes(if (entry.last == null) Array.emptyByteArray else entry.last)
+      RowBytes.write(entry.row, out)
+      RowBytes.write(if (entry.last == null) Array.emptyByteArray else entry.last, out)
     }
     out.toBytes
   }
@@ -49,16 +50,10 @@ final class TrailingCodec {
 
   private def row(in: Input): TrailingRow = {
     val (time, index) = (in.readLong(), in.readVarInt(true))
-    val row = new UnsafeRow(in.readVarInt(true))
-    val own = in.readBytes(in.readVarInt(true))
-    row.pointTo(own, own.length)
-    val last = in.readBytes(in.readVarInt(true))
+    val width = in.readVarInt(true)
+    val row = RowBytes.read(in, width)
+    val last = RowBytes.read(in)
     new TrailingRow(time, row, index, if (last.isEmpty) null else last)
-  }
-
-  private def bytes(value: Array[Byte]): Unit = {
-    out.writeVarInt(value.length, true)
-    out.writeBytes(value)
   }
 }
 
@@ -66,14 +61,14 @@ final class TrailingCodec {
  * Trailing windows: one result per row over `(t - size, t]`, when the watermark passes t. A late row within
  * the lateness emits its own result and, again, those of the rows in `[t, t + size)`.
  */
-final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) extends WindowLogic {
+final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
   private val spec = panes.spec
   private val counts = panes.counts
   private val codec = new TrailingCodec
   private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
-      out: WindowEmitter): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val state = codec.read(store.get(0))
     release(key, state, now, out)
     val added = mutable.ArrayBuffer.empty[TrailingRow]
@@ -83,7 +78,7 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
         case None => panes.emitLate(event, None, now, LateReason.NoEventTime, out)
         case Some(time) if time < 0 || tooLate(time, now) =>
           panes.emitLate(event, Some((time - size, time)), now, LateReason.TooLate, out)
-        case Some(time) => added += new TrailingRow(time, layout.bufferedRow(event.row).copy(), 0, null)
+        case Some(time) => added += new TrailingRow(time, panes.layout.bufferedRow(event.row).copy(), 0, null)
       }
     }
     counts.add(Counts.Folded, added.size)
@@ -95,7 +90,7 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     save(store, state, now)
   }
 
-  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: WindowEmitter): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val state = codec.read(store.get(0))
     if (state.timerAt <= due) state.timerAt = Long.MaxValue
     release(key, state, now, out)
@@ -107,7 +102,7 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
   private def markAffected(rows: Array[TrailingRow], time: Long): Unit = rows.foreach(other =>
     if (other.emitted && other.time >= time && other.time < time + size) other.emitAgain = true)
 
-  private def release(key: InternalRow, state: TrailingState, now: Now, out: WindowEmitter): Unit = {
+  private def release(key: InternalRow, state: TrailingState, now: Now, out: TaggedRows): Unit = {
     val rows = state.rows
     val sums = new TrailingAggregates(rows, size, panes.aggregates)
     var from, until, i = 0
@@ -123,14 +118,15 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     }
   }
 
-  private def emit(key: InternalRow, entry: TrailingRow, buffer: InternalRow, out: WindowEmitter): Unit = {
+  private def emit(key: InternalRow, entry: TrailingRow, buffer: InternalRow, out: TaggedRows): Unit = {
     val values = panes.aggregates.result(buffer, key).getBytes
     val pane = Pane(entry.time - size, entry.time, 0, entry.time, entry.index, PaneTiming.OnTime, values)
     if (entry.last != null) {
-      out.trailing(key, entry.row, pane.copy(index = entry.index - 1, values = entry.last), retraction = true)
+      val last = pane.copy(index = entry.index - 1, values = entry.last)
+      out.emit(0, panes.layout.trailingRow(entry.row, last, retraction = true))
       counts.add(Counts.Retractions, 1)
     }
-    out.trailing(key, entry.row, pane, retraction = false)
+    out.emit(0, panes.layout.trailingRow(entry.row, pane, retraction = false))
     counts.add(Counts.Panes, 1)
     entry.index += 1
     if (spec.mode == PaneMode.Retracting) entry.last = values

@@ -1,97 +1,92 @@
 package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Literal, UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.headrace.operators.{ArrivalOrder, Event, LateReason, Time}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * The columns of a windowed step: input, results and late rows.
- *
- * Internal columns start with `__`: `__ts` (event time), `__position`, `__when` (the condition of punctuation
- * and landmark windows), `__of` (the value of delta windows), `__combined` and `__rows` (see `PreAggregate`).
+ * The columns of a windowed step that other keyed steps do not have: `__when` (the condition of punctuation
+ * and landmark windows), `__of` (the value of delta windows), and those of its results.
  */
-final class WindowLayout(val input: Seq[Attribute], keys: Seq[Attribute], val names: Seq[String],
+final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names: Seq[String],
     val types: Seq[DataType], kind: WindowKind)
     extends Serializable {
-  val ts: Int = ordinal("__ts")
-  private val combined = ordinal(PreAggregate.Buffer)
-  private val position = ordinal("__position")
-  private val ahead = ordinal("__ahead")
-  private val when: Int = ordinal("__when")
-  val of: Int = ordinal("__of")
-  val visible: Array[Int] = input.indices.filterNot(i => input(i).name.startsWith("__")).toArray
-  val keyOrdinals: Array[Int] = keys.map(k => input.indexWhere(_.exprId == k.exprId)).toArray
+  private val when = input.indexWhere(_.name == "__when")
+  private val of = input.indexWhere(_.name == "__of")
 
-  private val number = kind match {
+  /** True if windows have a number: their bounds depend on the rows. */
+  val numbered: Boolean = kind match {
     case _: Sliding | _: Session | GlobalWindow | _: Trailing => false
     case _ => true
   }
-  private val bounds = new StructType().add("start", TimestampType).add("end", TimestampType)
-  val window: StructType = if (number) bounds.add("number", LongType) else bounds
-  private val pane = new StructType().add("index", IntegerType).add("timing", StringType)
-    .add("retraction", BooleanType)
-  private val lateBy = DayTimeIntervalType(DayTimeIntervalType.DAY, DayTimeIntervalType.SECOND)
+  val window: StructType = if (numbered) StepColumns.Bounds.add("number", LongType) else StepColumns.Bounds
 
   /** Columns before `window` in a result: the key, or the whole row of a trailing window. */
-  val carried: Seq[Attribute] = kind match {
+  private val carried: Seq[Attribute] = kind match {
     case _: Trailing =>
-      val row = visible.toSeq.map(input(_))
+      val row = input.filterNot(_.name.startsWith("__"))
       val resultNames = names.toSet + "window" + "pane"
       (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => resultNames(a.name))
     case _ => keys
   }
+  private val carriedAt = carried.map(a => input.indexWhere(_.exprId == a.exprId)).toArray
 
-  val main: StructType = StructType(fields(carried).add("window", window).fields ++ fields(names, types) ++
-    new StructType().add("pane", pane).add("__ts", TimestampType).fields)
-
-  val late: StructType = fields(visible.toSeq.map(input(_))).add("late_by", lateBy).add("window", window)
-    .add("watermark", TimestampType).add("reason", StringType)
-
-  val output: StructType = new StructType().add("__output", StringType).add("__main", main)
-    .add("__late", late)
-
-  def withKind(other: WindowKind): WindowLayout = new WindowLayout(input, keys, names, types, other)
-
-  /** Returns this layout over other columns, which include all referenced ones. */
-  def withInput(columns: Seq[Attribute]): WindowLayout = new WindowLayout(columns, keys, names, types, kind)
-
-  def event(row: InternalRow): Event = {
-    val at = if (row.isNullAt(ts)) Time.None else row.getLong(ts)
-    if (combined < 0 || row.isNullAt(combined)) new Event(row, at, 1, null)
-    else new Event(row, at, row.getLong(combined + 1), row.getBinary(combined))
+  /** Columns of a result. */
+  val main: StructType = {
+    val pane = new StructType().add("index", IntegerType).add("timing", StringType)
+      .add("retraction", BooleanType)
+    val before = carried.map(a => StructField(a.name, a.dataType)) :+ StructField("window", window)
+    StructType(before ++ names.zip(types).map { case (n, t) => StructField(n, t) }).add("pane", pane)
+      .add("__ts", TimestampType)
   }
-
-  /** The reason of a late row: one too far ahead of the clock has no event time in `__ts`. */
-  def lateReason(row: InternalRow, reason: String): UTF8String = UTF8String.fromString(
-    if (reason == LateReason.NoEventTime && ahead >= 0 && !row.isNullAt(ahead) && row.getBoolean(ahead))
-      LateReason.AheadOfClock
-    else reason)
 
   /** True if a row satisfies the window's condition; null is false. */
   def conditionHolds(row: InternalRow): Boolean = !row.isNullAt(when) && row.getBoolean(when)
 
-  /** Sorts rows by arrival if that `matters`; then returns copies, because Spark reuses its rows. */
-  def inArrivalOrder(rows: Iterator[InternalRow], matters: Boolean): Iterator[InternalRow] =
-    if (position < 0 || !matters) rows else ArrivalOrder.sort(rows, position)
+  /** The value of a delta window; NaN for null. */
+  def value(row: InternalRow): Double = if (row.isNullAt(of)) Double.NaN else row.getDouble(of)
 
-  /** A row as buffered in state, without its position. Reuses its result. */
+  /** A row as buffered in state, without position and time. Reuses its result. */
   @transient lazy val bufferedRow: UnsafeProjection = UnsafeProjection.create(
     input.map(a => if (a.name == "__position" || a.name == "__ts") Literal(null, a.dataType) else a), input)
 
-  @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
+  /** The row of a pane. */
+  def paneRow(key: InternalRow, pane: Pane, retraction: Boolean): InternalRow =
+    row(i => key.get(i, carried(i).dataType), pane, retraction)
 
-  /** Wraps the bytes of a result. */
-  def values(bytes: Array[Byte]): UnsafeRow = {
-    val row = new UnsafeRow(types.size)
-    row.pointTo(bytes, bytes.length)
-    row
+  /** The row of a trailing window, which carries the columns of its row. */
+  def trailingRow(of: InternalRow, pane: Pane, retraction: Boolean): InternalRow =
+    row(i => of.get(carriedAt(i), carried(i).dataType), pane, retraction)
+
+  /** The column `window`; the global window has no bounds. */
+  def bounds(start: Long, end: Long, number: Any): InternalRow = new GenericInternalRow(kind match {
+    case GlobalWindow => Array[Any](null, null)
+    case _ => if (numbered) Array[Any](start, end, number) else Array[Any](start, end)
+  })
+
+  private def row(carriedValue: Int => Any, pane: Pane, retraction: Boolean): InternalRow = {
+    val values = new UnsafeRow(types.size)
+    values.pointTo(pane.values, pane.values.length)
+    val row = new Array[Any](main.length)
+    val width = carriedAt.length
+    (0 until width).foreach(i => row(i) = carriedValue(i))
+    row(width) = bounds(pane.start, pane.end, pane.number)
+    types.indices.foreach(i => row(width + 1 + i) = values.get(i, types(i)))
+    row(row.length - 2) =
+      new GenericInternalRow(Array[Any](pane.index, WindowLayout.Timings(pane.timing), retraction))
+    row(row.length - 1) = time(pane)
+    new GenericInternalRow(row)
   }
 
-  private def ordinal(name: String): Int = input.indexWhere(_.name == name)
-  private def fields(of: Seq[Attribute]): StructType =
-    StructType(of.map(a => StructField(a.name, a.dataType)))
-  private def fields(names: Seq[String], types: Seq[DataType]): Seq[StructField] = names.zip(types)
-    .map { case (n, t) => StructField(n, t) }
+  /** Event time of a result. */
+  private def time(pane: Pane): Any = kind match {
+    case _: Sliding | _: Session | _: Reset => pane.end - 1
+    case _ => if (pane.newest == Long.MinValue) null else pane.newest
+  }
+}
+
+object WindowLayout {
+  private val Timings: Array[UTF8String] = PaneTiming.Names.map(UTF8String.fromString).toArray
 }

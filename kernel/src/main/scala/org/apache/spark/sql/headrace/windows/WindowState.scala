@@ -3,7 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.headrace.operators.Aggregates
+import org.apache.spark.sql.headrace.operators.{Aggregates, RowBytes}
 
 /** Position of a pane relative to the passing of its window's end. */
 object PaneTiming {
@@ -68,7 +68,7 @@ final class WindowStateCodec(trigger: Trigger, aggregates: Aggregates, fingerpri
       (if (window.closed) 1 else 0) | (if (window.passed) 2 else 0) | (if (window.base.isNaN) 0 else 4))
     if (!window.base.isNaN) out.writeDouble(window.base)
     if (!window.closed) trigger.write(window.trigger, out)
-    if (!window.closed || keepsContent) bytes(aggregates.write(window.buffer))
+    if (!window.closed || keepsContent) RowBytes.write(aggregates.write(window.buffer), out)
     val emittedPanes = Option(window.last).toList ++ window.pending
     out.writeVarInt(emittedPanes.size, true)
     out.writeBoolean(window.last != null)
@@ -92,7 +92,7 @@ final class WindowStateCodec(trigger: Trigger, aggregates: Aggregates, fingerpri
     val closed = (flags & 1) != 0
     val state = if (closed) trigger.start else trigger.read(in)
     val window = new WindowState(
-      start, end, number, if (closed && !keepsContent) null else aggregates.read(bytes(in)), state)
+      start, end, number, if (closed && !keepsContent) null else aggregates.read(RowBytes.read(in)), state)
     window.newest = newest
     window.timerAt = timerAt
     window.rows = rows
@@ -113,18 +113,11 @@ final class WindowStateCodec(trigger: Trigger, aggregates: Aggregates, fingerpri
     Seq(e.start, e.end, e.number, e.newest).foreach(out.writeLong)
     out.writeVarInt(e.index, true)
     out.writeByte(e.timing)
-    bytes(e.values)
+    RowBytes.write(e.values, out)
   }
 
-  private def pane(in: Input): Pane = Pane(
-    in.readLong(), in.readLong(), in.readLong(), in.readLong(), in.readVarInt(true), in.readByte(), bytes(in))
-
-  private def bytes(value: Array[Byte]): Unit = {
-    out.writeVarInt(value.length, true)
-    out.writeBytes(value)
-  }
-
-  private def bytes(in: Input): Array[Byte] = in.readBytes(in.readVarInt(true))
+  private def pane(in: Input): Pane = Pane(in.readLong(), in.readLong(), in.readLong(), in.readLong(),
+    in.readVarInt(true), in.readByte(), RowBytes.read(in))
 }
 
 object WindowStateCodec {

@@ -2,7 +2,8 @@ package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
 import org.apache.spark.sql.functions.{collect_list, struct}
-import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan}
+import org.apache.spark.sql.headrace.operators.Counts
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedOperator, StepColumns}
 import org.apache.spark.sql.headrace.operators.state.RowChunk
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.{Dataset, Encoders, Row}
@@ -43,16 +44,16 @@ final class WindowStateView(step: WindowStep) {
 
 object WindowStateView {
   /** Creates a view for the windowed step in a query's plan; null if Spark's own operator runs it. */
-  def of(query: Dataset[Row]): WindowStateView = OperatorPlan.processorOf(query, classOf[WindowProcessor])
-    .map(p => new WindowStateView(p.step)).orNull
+  def of(query: Dataset[Row]): WindowStateView = KeyedOperator.stepOf(query)
+    .collect { case step: WindowStep => new WindowStateView(step) }.orNull
 }
 
 final class WindowStateColumns(step: WindowStep) extends Serializable {
-  private val layout = step.layout
-  val key: StructType = StructType(step.keys.map(k => StructField(k.name, k.dataType)))
-  val row: StructType =
-    StructType(layout.visible.toSeq.map(i => StructField(layout.input(i).name, layout.input(i).dataType)))
-  val values: StructType = StructType(layout.names.zip(layout.types).map { case (n, t) => StructField(n, t) })
+  val key: StructType = step.columns.keyType.asNullable
+  val row: StructType = StepColumns.struct(step.columns.visible).asNullable
+  val values: StructType = StructType(step.layout.names.zip(step.layout.types).map { case (n, t) =>
+    StructField(n, t)
+  })
   val windows: StructType = new StructType().add("key", key).add("start", TimestampType)
     .add("end", TimestampType).add("number", LongType).add("rows", LongType).add("unshown", LongType)
     .add("last_pane", IntegerType).add("closed", BooleanType).add("values", values)
@@ -62,7 +63,7 @@ final class WindowStateColumns(step: WindowStep) extends Serializable {
 
 /** Decodes entries. */
 final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
-  private val panes = new Panes(step.spec, step.aggregates, Counts.local())
+  private val panes = new Panes(step.spec, step.aggregates, Counts.local(), step.layout)
   private val codec = new OrderedCodec(panes)
   private val sessions = new SessionCodec(panes)
   private val trailing = new TrailingCodec
@@ -70,8 +71,7 @@ final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
   private val internal = CatalystTypeConverters.createToCatalystConverter(columns.key)
   private val toScala = CatalystTypeConverters.createToScalaConverter(columns.values)
   private val time = CatalystTypeConverters.createToScalaConverter(TimestampType)
-  private val visibleTypes = step.layout.visible.map(i => step.layout.input(i).dataType)
-  private val converters = visibleTypes.map(CatalystTypeConverters.createToScalaConverter)
+  private val toRow = CatalystTypeConverters.createToScalaConverter(columns.row)
 
   def windows(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = {
     val open = step.spec.kind match {
@@ -105,24 +105,19 @@ final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
   }
 
   private def waiting(key: Row, at: Long, panes: Int, of: InternalRow): Row =
-    Row(keyRow(key), time(at), panes, row(of))
+    Row(keyRow(key), time(at), panes, toRow(step.columns.storedRow(of)))
 
   private def window(key: Row, window: WindowState): Row = {
     val unbounded = step.spec.kind == GlobalWindow
     Row(
       key, if (unbounded) null else time(window.start), if (unbounded) null else time(window.end),
-      if (step.layout.window.length == 3) window.number else null, window.rows, window.unfired,
+      if (step.layout.numbered) window.number else null, window.rows, window.unfired,
       if (window.index == 0) null else window.index - 1, window.closed, values(key, window))
   }
 
   private def values(key: Row, window: WindowState): Any =
     if (window.buffer == null) null
     else toScala(step.aggregates.result(window.buffer, internal(key).asInstanceOf[InternalRow]))
-
-  private def row(row: InternalRow): Row = Row
-    .fromSeq(step.layout.visible.toSeq.zipWithIndex.map { case (at, i) =>
-      if (row.isNullAt(at)) null else converters(i)(row.get(at, visibleTypes(i)))
-    })
 
   /** Without key columns Spark's key is a constant; hide it. */
   private def keyRow(key: Row): Row = if (columns.key.isEmpty) Row.empty else key

@@ -1,59 +1,90 @@
 package org.apache.spark.sql.headrace.windows
 
-import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.Attribute
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, GroupedPlan, OperatorPlan, Retractions}
 import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.headrace.operators._
+import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedStep, StepColumns}
 
-/** A windowed step: columns, aggregates and declaration. */
-final case class WindowStep(layout: WindowLayout, aggregates: Aggregates, keys: Seq[Attribute],
-    spec: WindowingSpec)
-    extends Serializable {
+/**
+ * A windowed step.
+ *
+ * @param plan the aggregates of the input
+ * @param streaming true if the input is a stream
+ */
+final class WindowStep private (@transient plan: GroupedPlan, @transient declared: Aggregates,
+    val spec: WindowingSpec, streaming: Boolean)
+    extends KeyedStep {
   /** True if results depend on the order of rows. */
-  @transient lazy val ordered: Boolean = spec.ordered || !aggregates.commutative
-
-  /** Events of a key in one micro-batch. */
-  def events(rows: Iterator[InternalRow]): Iterator[Event] = layout.inArrivalOrder(rows, ordered)
-    .map(layout.event)
-
-  /** Returns this step over other columns, which include all referenced ones in the same order. */
-  def withInput(columns: Seq[Attribute]): WindowStep =
-    copy(layout = layout.withInput(columns), aggregates = aggregates.withInput(columns))
-
-  /** True if overlapping windows share slices. */
-  def slices: Boolean = spec.sharesSlices && aggregates.commutative
-
-  /** True if windows are processed only at times that follow from their bounds. */
-  def dueByTime: Boolean = !spec.byClock && spec.ttl == 0 && !slices && WindowGrid.of(spec.kind).isDefined
+  private val ordered = spec.ordered || !declared.commutative
 
   /** True if rows of one key and slice may be pre-aggregated. */
-  @transient lazy val preAggregates: Boolean = WindowGrid.of(spec.kind).isDefined && !spec.clockTime &&
-    !ordered && spec.takesAll && aggregates.fixedSize
+  private val preAggregates = streaming && WindowGrid.of(spec.kind).isDefined && !spec.clockTime &&
+    !ordered && spec.takesAll && declared.fixedSize
 
-  def logic(counts: Counts): WindowLogic = WindowLogic(spec, aggregates, counts, layout)
+  private val raw = plan.input.filter(a => ordered || a.name != "__position")
+  private val added = if (preAggregates) PreAggregate.columns else Nil
+  val layout = new WindowLayout(raw, plan.keys, plan.names, declared.types, spec.kind)
+  override val columns: StepColumns = new StepColumns(raw, added, plan.keys.map(_.name),
+    Seq("main" -> layout.main), whole = Some(plan.input), window = layout.window)
+  val aggregates: Aggregates = if (raw.size == plan.input.size) declared else declared.withInput(raw)
+
+  /** True if overlapping windows share slices. */
+  val slices: Boolean = spec.sharesSlices && declared.commutative
+  override def time: StepTime.Value = StepTime.of(spec.byClock)
+  override def clockTime: Boolean = spec.clockTime
+  override def variable: String = "windows"
+  override def hasAge: Boolean = spec.ttl > 0
+
+  /** True if windows are processed only at times that follow from their bounds. */
+  override def dueByTime: Boolean = !spec.byClock && !hasAge && !slices && WindowGrid.of(spec.kind).isDefined
+
+  override def logic(counts: Counts): KeyedLogic = {
+    val panes = new Panes(spec, aggregates, counts, layout)
+    val logic = windows(panes)
+    if (hasAge) new ExpiringLogic(logic, panes, spec.ttl) else logic
+  }
+
+  private def windows(panes: Panes): KeyedLogic = spec.kind match {
+    case s: Sliding if slices => new SlicedWindows(panes, WindowGrid.sliding(s))
+    case s: Sliding => new AlignedWindows(panes, WindowGrid.sliding(s))
+    case GlobalWindow => new AlignedWindows(panes, WindowGrid.Whole)
+    case Session(gap) => new SessionWindows(panes, gap)
+    case c: Count => new CountWindows(panes, c)
+    case d: Delta => new DeltaWindows(panes, d)
+    case Punctuation => new PunctuatedWindows(panes)
+    case Landmark => new LandmarkWindows(panes)
+    case r: Reset => new ResetWindows(panes, r)
+    case Trailing(size) => new TrailingWindows(panes, size)
+  }
+
+  override def beforeShuffle(session: SparkSession, input: LogicalPlan, counts: Counts): LogicalPlan =
+    if (!preAggregates) input else PlannedNode.add(session, PreAggregate(this, input))
+
+  /** Returns a step with the same aggregates and another declaration. */
+  def withSpec(text: String): WindowStep =
+    new WindowStep(plan, declared, WindowingSpec.parse(text), streaming)
 }
 
 object WindowStep {
+  /** Session setting for virtual time: process every open window in every batch. */
+  val Eager = "spark.headrace.windows.eager"
+
   /** The column with the number of rows that a pane over a changelog consists of; 0 if all were removed. */
   val Present = "__present"
 
   /**
    * Creates a step from analysed plans.
    *
-   * @param frame the input, with internal columns
+   * @param frame the input, with internal columns; a stream has a watermark unless the step uses clock time
    * @param grouped `frame` grouped by key and aggregated; only its plan is used
    * @param text the declaration as JSON
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
     val read = GroupedPlan(frame, grouped)
     val present = Retractions.removes(read.input).map(Retractions.present).toSeq
-    val whole = read
-      .copy(names = read.names ++ present.map(_ => WindowStep.Present), results = read.results ++ present)
-    val spec = WindowingSpec.parse(text)
-    WindowStep(new WindowLayout(read.input, read.keys, whole.names, whole.results.map(_.dataType), spec.kind),
-      whole.aggregates, read.keys, spec)
+    val plan = read.copy(names = read.names ++ present.map(_ => Present), results = read.results ++ present)
+    val eager = frame.isStreaming && frame.sparkSession.conf.get(Eager, "false").toBoolean
+    new WindowStep(plan, plan.aggregates, WindowingSpec.parse(text).copy(eager = eager), frame.isStreaming)
   }
-
-  private[windows] def plan(frame: Dataset[Row]): LogicalPlan = OperatorPlan.analyzed(frame)
 }

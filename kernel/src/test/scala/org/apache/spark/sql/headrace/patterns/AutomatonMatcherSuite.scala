@@ -6,7 +6,7 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
-import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
+import org.apache.spark.sql.headrace.operators.keyed.StepOutput
 import org.apache.spark.sql.headrace.operators.Time
 import org.apache.spark.sql.types.{DataType, StringType}
 import org.apache.spark.unsafe.types.UTF8String
@@ -40,7 +40,7 @@ class AutomatonMatcherSuite extends munit.FunSuite {
   /** Feeds one row per second and returns matches, and timeouts in parentheses. */
   private def run(matcher: AutomatonMatcher, rows: String): Seq[String] = {
     val results = mutable.ArrayBuffer.empty[String]
-    val out: MatchOutput = (output, row) => {
+    val out: StepOutput = (output, row) => {
       val text = row.getString(0)
       results += (if (output == AutomatonMatcher.Main) text else s"($text)")
     }

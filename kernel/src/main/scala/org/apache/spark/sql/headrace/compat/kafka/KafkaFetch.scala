@@ -9,11 +9,9 @@ import org.apache.kafka.common.TopicPartition
 import org.apache.kafka.common.record.{DefaultRecordBatch, MemoryRecords}
 
 import org.apache.spark.sql.headrace.compat.CompatCheck
-import org.apache.spark.sql.headrace.kafka.RecordColumns
 
 /** Fetching through the network client of kafka-clients instead of its consumer. */
 object KafkaFetch extends CompatCheck {
-  override val name = "kafka"
   override val target = "org.apache.kafka.clients.NetworkClient"
   override val fallback: Option[String] = Some("Spark's Kafka reader")
   override def isPresent: Boolean = Try(Class.forName(target)).isSuccess

@@ -7,8 +7,6 @@ import org.apache.kafka.common.record.{DefaultRecordBatch, MemoryRecords, Record
 import org.apache.kafka.common.requests.FetchResponse
 import org.apache.kafka.common.{KafkaException, TopicPartition}
 
-import org.apache.spark.sql.headrace.kafka.RecordColumns
-
 /** Reads the records of one partition in order, with prefetched batches. */
 private[headrace] final class PartitionRecords(val params: JMap[String, Object],
     val partition: TopicPartition, timeoutMs: Long) {

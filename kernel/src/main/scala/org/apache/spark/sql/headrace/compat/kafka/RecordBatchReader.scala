@@ -6,8 +6,6 @@ import java.util.{Arrays => JArrays}
 import org.apache.kafka.common.record.DefaultRecordBatch
 import org.apache.kafka.common.utils.BufferSupplier
 
-import org.apache.spark.sql.headrace.kafka.RecordColumns
-
 /**
  * Decompresses a record batch and iterates it as bytes, without Kafka's per-record objects.
  *

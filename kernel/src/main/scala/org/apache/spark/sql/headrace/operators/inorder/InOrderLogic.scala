@@ -101,8 +101,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
 
   /** Sets the key's only timer. Replaces an expired one, so that a key with rows gets no second call. */
   private def scheduleTimer(store: SlotStore, own: Key, earliest: Long, now: Now): Unit = {
-    val first = if (earliest == Long.MaxValue) Long.MaxValue else Math.floorDiv(earliest, 1000L) + 1
-    val at = math.min(first, Time.millis(matcher.due(own.memory)))
+    val at = math.min(Time.after(earliest), Time.millis(matcher.due(own.memory)))
     if (at < own.timerAt || own.timerAt <= Time.floor(now.watermark)) {
       if (own.timerAt != Long.MaxValue) store.cancelTimer(own.timerAt)
       own.timerAt = at

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedOperator, KeyedStep}
-import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan}
+import org.apache.spark.sql.headrace.operators.{Counts, PlannedNode}
 
 /** A step that processes the rows of each key in order: a pattern, a rule set or MATCH_RECOGNIZE. */
 trait InOrderStep extends KeyedStep {
@@ -37,10 +37,7 @@ trait InOrderStep extends KeyedStep {
 
   override def beforeShuffle(session: SparkSession, input: LogicalPlan, counts: Counts): LogicalPlan =
     if (conditions.isEmpty && !sifts) input
-    else {
-      OperatorPlan.addStrategy(session, PreShuffleFilter.Planned)
-      PreShuffleFilter(this, conditions, columns.ts, counts, input)
-    }
+    else PlannedNode.add(session, PreShuffleFilter(this, conditions, columns.ts, counts, input))
 }
 
 object InOrderStep {

@@ -3,7 +3,7 @@ package org.apache.spark.sql.headrace.operators.inorder
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.headrace.operators.keyed.MatchOutput
+import org.apache.spark.sql.headrace.operators.keyed.StepOutput
 
 /** Finds matches among the rows of one key, which `InOrderLogic` passes in order. */
 trait Matcher {
@@ -20,13 +20,13 @@ trait Matcher {
   def write(memory: Memory, out: Output): Unit
 
   /** Processes the next row, after `advance` to its time. The row is a copy and may be stored. */
-  def take(key: InternalRow, memory: Memory, row: InternalRow, time: Long, out: MatchOutput): Unit
+  def take(key: InternalRow, memory: Memory, row: InternalRow, time: Long, out: StepOutput): Unit
 
   /** Advances event time: no earlier row will follow. */
-  def advance(key: InternalRow, memory: Memory, time: Long, out: MatchOutput): Unit
+  def advance(key: InternalRow, memory: Memory, time: Long, out: StepOutput): Unit
 
   /** Processes the end of the input. */
-  def finish(key: InternalRow, memory: Memory, out: MatchOutput): Unit
+  def finish(key: InternalRow, memory: Memory, out: StepOutput): Unit
 
   /** Event time at which `advance` must be called without a row; Long.MaxValue for never. */
   def due(memory: Memory): Long

@@ -1,16 +1,14 @@
 package org.apache.spark.sql.headrace.operators.inorder
 
-import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnaryNode}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical.Partitioning
-import org.apache.spark.sql.classic.Strategy
 import org.apache.spark.sql.execution.{CodegenSupport, SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.headrace.operators.keyed.KeyedStepProcessor
-import org.apache.spark.sql.headrace.operators.{BatchWatermark, Counts, OperatorPlan, StatePartition, Time}
+import org.apache.spark.sql.headrace.operators.keyed.KeyedOperator
+import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan, PlannedNode, Time}
 
 /**
  * Drops, before the shuffle, rows that cannot affect a step, and counts them as folded. Late rows are
@@ -21,24 +19,16 @@ import org.apache.spark.sql.headrace.operators.{BatchWatermark, Counts, Operator
  */
 case class PreShuffleFilter(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts,
     child: LogicalPlan)
-    extends UnaryNode {
+    extends PlannedNode {
   override def output: Seq[Attribute] = child.output
   // `step.matters` reads all columns by ordinal.
   override lazy val references: AttributeSet =
     AttributeSet(if (conditions.isEmpty) step.columns.input else conditions :+ ts)
   override protected def withNewChildInternal(next: LogicalPlan): PreShuffleFilter = copy(child = next)
-}
 
-object PreShuffleFilter {
-  object Planned extends Strategy {
-    override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-      // In real-time mode the watermark advances during a batch, and Spark accepts no custom operator.
-      case s: PreShuffleFilter if OperatorPlan.isRealTime(s.child) => planLater(s.child) :: Nil
-      case s: PreShuffleFilter =>
-        PreShuffleFilterExec(s.step, s.conditions, s.ts, s.counts, planLater(s.child)) :: Nil
-      case _ => Nil
-    }
-  }
+  /** In real-time mode the watermark advances during a batch, and Spark accepts no custom operator. */
+  override def planned(input: SparkPlan): SparkPlan =
+    if (OperatorPlan.isRealTime(child)) input else PreShuffleFilterExec(step, conditions, ts, counts, input)
 }
 
 case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], ts: Attribute, counts: Counts,
@@ -89,13 +79,8 @@ case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], t
   /** Rows at or after this time are not late. Long.MaxValue keeps all rows. */
   private def minTime: Long =
     if (step.arrival || step.clockTime) 0L
-    else BatchWatermark.watermark(session, isInOrder)
+    else KeyedOperator.batchWatermark(session)(_.isInstanceOf[InOrderStep])
       .fold(Long.MaxValue)(w => math.max(0L, Time.watermark(w)))
-
-  private def isInOrder(processor: Any): Boolean = processor match {
-    case keyed: KeyedStepProcessor => keyed.step.isInstanceOf[InOrderStep]
-    case _ => false
-  }
 
   private def ordinal(columns: Seq[Attribute], of: Attribute): Int = columns.indexWhere(_.exprId == of.exprId)
 }
@@ -105,10 +90,7 @@ final class FilterCounts(counts: Counts, minTime: Long) extends Serializable {
   @transient private var own: Array[Long] = _
 
   /** Called by generated code at task start. */
-  def begin(number: Int): Unit = {
-    val epoch = Option(TaskContext.get()).flatMap(task => Option(task.getLocalProperty(FilterCounts.Epoch)))
-    own = counts.newPartition(StatePartition(epoch.fold(0L)(_.toLong), -1 - number))
-  }
+  def begin(number: Int): Unit = own = counts.newPartition(-1 - number)
 
   /** Counts a row and returns true if it may be dropped. Called by generated code. */
   def drop(time: Long): Boolean = time >= minTime && {
@@ -116,9 +98,4 @@ final class FilterCounts(counts: Counts, minTime: Long) extends Serializable {
     own(Counts.Folded) += 1
     true
   }
-}
-
-private object FilterCounts {
-  /** Local property in which Spark passes the batch id to tasks. */
-  val Epoch = "streaming.sql.batchId"
 }

@@ -4,6 +4,8 @@ import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
 import org.apache.spark.sql.headrace.operators._
 import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateLayout}
 
@@ -16,7 +18,8 @@ object KeyedOperator {
     val (child, renamed) = OperatorPlan.hideWatermark(input)
     val (keys, keyed) = OperatorPlan.withStateKeys(step.columns.keys.map(k => renamed(k.exprId)), child)
     val processor = new KeyedStepProcessor(step, KeyEncoder.encoder(keys), counts)
-    OperatorPlan.transform(session, processor, StepTime.mode(step.time), keys, keyed, step.columns.output)
+    OperatorPlan.transform(
+      session, processor, processor.encoder, StepTime.mode(step.time), keys, keyed, step.columns.output)
   }
 
   /** Plans a step over a batch: all rows of a key, then the end of the input. */
@@ -30,6 +33,21 @@ object KeyedOperator {
   /** Finds the keyed step in a query's plan. */
   def stepOf(query: Dataset[Row]): Option[KeyedStep] = OperatorPlan
     .processorOf(query, classOf[KeyedStepProcessor]).map(_.step)
+
+  /**
+   * The watermark, in milliseconds, of the micro-batch that is being executed, for operators before a keyed
+   * step; None outside a query.
+   */
+  def batchWatermark(session: SparkSession)(isStep: KeyedStep => Boolean): Option[Long] = for {
+    id <- Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
+    running <- Option(SQLExecution.getQueryExecution(id.toLong))
+    operator <- running.executedPlan
+      .collectFirst { case t: TransformWithStateExec if stepIn(t.statefulProcessor).exists(isStep) => t }
+    millis <- operator.eventTimeWatermarkForEviction
+  } yield millis
+
+  private def stepIn(processor: Any): Option[KeyedStep] = Option(processor)
+    .collect { case keyed: KeyedStepProcessor => keyed.step }
 }
 
 /** Runs a keyed step on Spark's state. */
@@ -37,7 +55,7 @@ final class KeyedStepProcessor(val step: KeyedStep, keys: ExpressionEncoder[Any]
     extends KeyedProcessor(keys, step.columns.keys.nonEmpty, step.clockTime, counts) {
   @transient private lazy val logic = step.logic(counts)
   @transient private lazy val out = new TaggedRows(step.columns, counts)
-  override protected def layout: StateLayout = StateLayout(step.variable, keys, dueByTime = step.dueByTime)
+  override protected def layout: StateLayout = StateLayout(step.variable, keys, step.dueByTime, step.hasAge)
 
   override protected def onRows(
       key: InternalRow, store: SlotStore, rows: Iterator[InternalRow], now: Now): Iterator[InternalRow] = {

@@ -7,7 +7,7 @@ import org.apache.spark.sql.headrace.operators.state.{MemoryStore, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, StepTime, Time}
 
 /**
- * A step with state per key: a join, a table, a pattern. The rows of a step with two inputs are tagged: of the
+ * A step with state per key: windows, a join, a table, a pattern. The rows of a step with two inputs are tagged: of the
  * columns `left` and `right`, that of the other side is null.
  */
 trait KeyedStep extends Serializable {
@@ -18,6 +18,9 @@ trait KeyedStep extends Serializable {
 
   /** Name of the state variable. */
   def variable: String
+
+  /** True if the state includes the age of each key. */
+  def hasAge: Boolean = false
 
   /** True if each slot has a due time that follows from its number, so that the store can order slots by it. */
   def dueByTime: Boolean = false
@@ -32,7 +35,7 @@ trait KeyedStep extends Serializable {
   def batchOutput(rows: Iterator[InternalRow]): Iterator[InternalRow] = rows
 
   /** True if the clock is the watermark: ingestion and processing time. */
-  final def clockTime: Boolean = time == StepTime.Clock
+  def clockTime: Boolean = time == StepTime.Clock
 }
 
 /** A step whose rules can be replaced between micro-batches. */

@@ -6,7 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.{Counts, Event, Now}
 
 /** Receives the results of a step: rows of one of the step's outputs. */
-trait MatchOutput {
+trait StepOutput {
   /** Emits a result. `row` is null if `takes(output)` is false. */
   def emit(output: Int, row: InternalRow): Unit
 
@@ -18,7 +18,7 @@ trait MatchOutput {
 }
 
 /** Collects tagged rows and counts those of side outputs. */
-final class TaggedRows(columns: StepColumns, counts: Counts) extends MatchOutput {
+final class TaggedRows(columns: StepColumns, counts: Counts) extends StepOutput {
   private val rows = mutable.ArrayBuffer.empty[InternalRow]
   override def takes(output: Int): Boolean = columns.emits(output)
 

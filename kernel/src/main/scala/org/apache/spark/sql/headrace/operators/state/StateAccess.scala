@@ -3,7 +3,7 @@ package org.apache.spark.sql.headrace.operators.state
 import org.apache.spark.sql.Encoders
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.{DriverStatefulProcessorHandleImpl, StatefulProcessorHandleImpl}
-import org.apache.spark.sql.headrace.compat.{Compat, DueStoreAccess}
+import org.apache.spark.sql.headrace.compat.CompatCheck
 import org.apache.spark.sql.streaming.{StatefulProcessorHandle, TimeMode, TTLConfig}
 
 /**
@@ -25,7 +25,8 @@ trait StateAccess {
 
 object StateAccess {
   def of(layout: StateLayout): StateAccess =
-    if (layout.dueByTime && DueStoreAccess.isUsable && !Compat.isPlain) DueStoreAccess else PublicStateAccess
+    if (layout.dueByTime && DueStoreAccess.isUsable && !CompatCheck.isPlain) DueStoreAccess
+    else PublicStateAccess
 }
 
 /** State through Spark's public API. */

@@ -6,11 +6,11 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider
 import org.apache.spark.sql.functions._
-import org.apache.spark.sql.headrace.compat.Compat
+import org.apache.spark.sql.headrace.compat.CompatCheck
 import org.apache.spark.sql.headrace.operators.Counts
 import org.apache.spark.sql.headrace.operators.keyed.KeyedOperator
 import org.apache.spark.sql.headrace.patterns.MatchStep
-import org.apache.spark.sql.headrace.windows.WindowOperator
+import org.apache.spark.sql.headrace.windows.WindowStep
 
 /** Runs streaming queries with direct and with public access to state. */
 class StateAccessSuite extends munit.FunSuite {
@@ -24,8 +24,8 @@ class StateAccessSuite extends munit.FunSuite {
     |"skip": {"kind": "past_last"}, "select": [["a", "a.v"], ["b", "b.v"]]}""".stripMargin
 
   private def session(plain: Boolean): SparkSession = SparkSession.builder().master("local[1]")
-    .config(Compat.Plain, plain).config("spark.ui.enabled", false).config("spark.sql.shuffle.partitions", 1)
-    .config("spark.sql.session.timeZone", "UTC")
+    .config(CompatCheck.Plain, plain).config("spark.ui.enabled", false)
+    .config("spark.sql.shuffle.partitions", 1).config("spark.sql.session.timeZone", "UTC")
     .config("spark.sql.streaming.stateStore.providerClass", classOf[RocksDBStateStoreProvider].getName)
     .getOrCreate().asInstanceOf[SparkSession]
 
@@ -49,7 +49,7 @@ class StateAccessSuite extends munit.FunSuite {
     val spark = session(plain)
     try (run(spark, "windows") { frame =>
           val grouped = frame.groupBy("k").agg(count(lit(1)).as("n"))
-          WindowOperator(frame, grouped, windows, Counts.create(spark.sparkContext))
+          KeyedOperator(frame, WindowStep(frame, grouped, windows), Counts.create(spark.sparkContext))
         },
         run(spark, "matches") { frame =>
           KeyedOperator(frame, MatchStep(frame, pattern), Counts.create(spark.sparkContext))

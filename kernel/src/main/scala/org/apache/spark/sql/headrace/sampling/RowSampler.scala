@@ -1,4 +1,4 @@
-package org.apache.spark.sql.headrace.operators
+package org.apache.spark.sql.headrace.sampling
 
 import java.util.{ArrayList, List => JavaList}
 
@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenFallback
 import org.apache.spark.sql.catalyst.expressions.{Expression, GenericInternalRow, Nondeterministic}
-import org.apache.spark.sql.headrace.operators.inorder.JsonRowWriter
+import org.apache.spark.sql.headrace.operators.JsonRowWriter
 import org.apache.spark.sql.types.{BooleanType, DataType, StructType}
 import org.apache.spark.util.AccumulatorV2
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.headrace.compat
+package org.apache.spark.sql.headrace.operators.state
 
 import java.lang.reflect.Proxy
 import java.util.UUID
@@ -10,15 +10,14 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor._
 import org.apache.spark.sql.execution.streaming.state.{RangeKeyScanStateEncoderSpec, StateStore}
+import org.apache.spark.sql.headrace.compat.{CompatCheck, HandleInternals}
 import org.apache.spark.sql.headrace.operators.KeyEncoder
-import org.apache.spark.sql.headrace.operators.state._
 import org.apache.spark.sql.streaming.{TimeMode, TTLConfig}
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Opens a [[DueStore]] in place of Spark's map state and timers. */
 object DueStoreAccess extends CompatCheck with StateAccess {
-  override val name = "state"
   override val target: String = classOf[StatefulProcessorHandleImpl].getName
   override val fallback: Option[String] = Some("Spark's public state API")
 

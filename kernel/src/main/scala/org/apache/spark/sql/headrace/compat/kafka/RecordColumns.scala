@@ -1,4 +1,4 @@
-package org.apache.spark.sql.headrace.kafka
+package org.apache.spark.sql.headrace.compat.kafka
 
 import org.apache.spark.sql.execution.vectorized.{ConstantColumnVector, OnHeapColumnVector}
 import org.apache.spark.sql.types.{BinaryType, LongType, StringType}

@@ -1,9 +1,10 @@
-package org.apache.spark.sql.headrace.operators
+package org.apache.spark.sql.headrace.operators.keyed
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.{DriverStatefulProcessorHandleImpl, StatefulProcessorHandleImpl}
+import org.apache.spark.sql.headrace.operators.{Counts, Now, Time}
 import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateAccess, StateLayout, TimelessStore}
 import org.apache.spark.sql.streaming._
 

@@ -1,4 +1,4 @@
-package org.apache.spark.sql.headrace.operators.inorder
+package org.apache.spark.sql.headrace.operators
 
 import java.io.CharArrayWriter
 

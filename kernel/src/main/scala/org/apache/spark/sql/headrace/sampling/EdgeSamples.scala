@@ -1,4 +1,4 @@
-package org.apache.spark.sql.headrace.compat
+package org.apache.spark.sql.headrace.sampling
 
 import java.util.{Collections, WeakHashMap}
 import java.util.concurrent.ConcurrentHashMap
@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap
 import org.apache.spark.sql.{classic, DataFrame, SparkSession, SparkSessionExtensions}
 import org.apache.spark.sql.catalyst.plans.logical.{Filter, LogicalPlan, SubqueryAlias}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.headrace.operators.{OperatorPlan, RowSampler, SampleRow}
+import org.apache.spark.sql.headrace.operators.OperatorPlan
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -24,7 +24,7 @@ object EdgeSamples {
     if (prepared.add(extensions)) extensions.injectPostHocResolutionRule(_ => AddSamplers)
   }
 
-  /** Wants a sample of the rows at a mark, from the next micro-batch on. */
+  /** Requests a sample of the rows at a mark, from the next micro-batch on. */
   def begin(spark: SparkSession, mark: String, rows: Int, length: Int): RowSampler = {
     val sampler = new RowSampler(rows, length)
     spark.asInstanceOf[classic.SparkSession].sparkContext.register(sampler)
@@ -32,7 +32,7 @@ object EdgeSamples {
     sampler
   }
 
-  /** Wants no more rows at a mark. */
+  /** Ends the sample of a mark. */
   def end(mark: String): Unit = wanted.remove(mark)
 
   /** Adds the sampler of a mark to a batch, if a sample is wanted. */
