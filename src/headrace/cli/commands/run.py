@@ -15,7 +15,6 @@ import typer
 from headrace.cli.options import PipelineFile, PipelineName, flag
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
-from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.output import err, say
 from headrace.cli.terminal.summary import Ending, Summary
 from headrace.cli.terminal.views import View, view_for
@@ -23,9 +22,11 @@ from headrace.connectors.base import Guarantee
 from headrace.durations import microseconds
 from headrace.errors import HeadraceError, OptionError
 from headrace.runtime.options import RunOptions, Until
+from headrace.runtime.progress.interrupts import Interrupts
 from headrace.streams.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
     from headrace.runtime.handle import RunHandle
 
 _ENDINGS: dict[Until, Ending] = {"stopped": "stopped", "caught_up": "caught_up", "drained": "drained"}
@@ -109,7 +110,6 @@ def run(
     from headrace.checkpoints.rename import warn_of_unused_state
     from headrace.cli.loading import load_one
     from headrace.plan.warnings import warnings_of
-    from headrace.runtime.run import start
 
     if finish:
         raise OptionError("--finish was renamed", where="run", hint="write --drain")
@@ -125,9 +125,7 @@ def run(
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
     began = time.monotonic()
     with Interrupts() as interrupts:
-        with _Starting(chosen.name, quiet=quiet or json) as starting:
-            handle = start(graph, options, starting.show)
-        interrupts.take()
+        handle = _start(graph, options, interrupts, quiet=quiet or json)
         _follow(handle, view, interrupts)
     ending = "stopped" if interrupts.count else _ENDINGS[options.until]
     seconds = time.monotonic() - began
@@ -172,6 +170,20 @@ def _combine(
         say(f"{declared.place}: run(...) sets until={options.until!r}; the command line can override it")
     changes = pacing | {name: value for name, value in arguments.items() if value}
     return replace(options, **changes, conf={**options.conf, **settings})
+
+
+def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: bool) -> RunHandle:
+    from headrace.runtime.run import start
+
+    with _Starting(graph.name, quiet=quiet) as starting:
+
+        def show(phase: str) -> None:
+            interrupts.take()
+            starting.show(phase)
+
+        handle = start(graph, options, show)
+    interrupts.take()
+    return handle
 
 
 class _Starting:
