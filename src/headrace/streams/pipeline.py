@@ -83,7 +83,10 @@ class Pipeline:
         """
         from headrace import yaml
 
-        return cls.from_graph(yaml.load(path, environment=environment))
+        try:
+            return cls.from_graph(yaml.load(path, environment=environment))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
 
     @classmethod
     def from_yaml_text(
@@ -109,7 +112,10 @@ class Pipeline:
         """
         from headrace import yaml
 
-        return cls.from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
+        try:
+            return cls.from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
 
     @classmethod
     def from_graph(cls, graph: Graph, /) -> Pipeline:

@@ -118,6 +118,23 @@ def test_all_problems_of_a_document_are_shown(
     assert "wrong.yaml:4:16: memory: unknown option `rowz`" in errors
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--once", "--drain"), "submit: expected --once or --drain, got both"),
+        (("--every", "soon"), "--every: expected a length of time, got 'soon'"),
+        (("--memory", "2x"), "hint: Memory of the driver, as 1g"),
+    ],
+)
+def test_invalid_settings_are_rejected(
+    terminal: Terminal, file: Path, words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["jobs", "submit", str(file), *words, "--url", terminal.url])
+    assert exited.value.code == 2
+    assert text in capsys.readouterr().err
+
+
 def serve(*words: str) -> int | str | None:
     with pytest.raises(SystemExit) as exited:
         main(["serve", *words])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import PipelineFile, PipelineName, flag
+from headrace.cli.options import PipelineFile, PipelineName, check_pacing, flag
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
 from headrace.cli.terminal.output import err, say
@@ -113,7 +113,7 @@ def run(
 
     if finish:
         raise OptionError("--finish was renamed", where="run", hint="write --drain")
-    _check_combination(once, drain, every, real_time)
+    check_pacing("run", once, drain, every, real_time)
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
@@ -131,20 +131,6 @@ def run(
     seconds = time.monotonic() - began
     command = "" if ending == "drained" else _command()
     view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command))
-
-
-def _check_combination(once: bool, drain: bool, every: str | None, real_time: bool) -> None:
-    """Reject options that contradict each other before the file is loaded."""
-    if once and drain:
-        hint = "--drain processes the available input too"
-        raise OptionError("expected --once or --drain, got both", where="run", hint=hint)
-    if every is not None:
-        microseconds(every, where="--every")
-    bounded = "--once" if once else "--drain" if drain else ""
-    for other, set_ in (("--every", every is not None), ("--real-time", real_time)):
-        if bounded and set_:
-            hint = f"{bounded} processes the available input as fast as possible: leave out {other}"
-            raise OptionError(f"expected {other} or {bounded}, got both", where="run", hint=hint)
 
 
 def _pacing(once: bool, drain: bool, every: str | None, real_time: bool) -> dict[str, Any]:
