@@ -54,6 +54,7 @@ class HeadraceError(Exception):
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         self.problem = Problem(where, what, hint)
+        self.problems: tuple[Problem, ...] = (self.problem,)
         super().__init__(str(self.problem))
 
     @classmethod
@@ -98,16 +99,16 @@ class DocumentError(HeadraceError):
     """A document is wrong; `problems` holds every fault with its `file:line:column`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
         self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
 
 
 class PlanError(HeadraceError):
     """The pipeline can't be run as written; `problems` holds every reason."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
         self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
 
 
 class AggregateError(HeadraceError):
@@ -198,7 +199,7 @@ def wants_traceback() -> bool:
     return os.environ.get("HEADRACE_TRACEBACK", "") not in ("", "0")
 
 
-def clean_traceback(error: HeadraceError) -> HeadraceError:
+def clean_traceback(error: BaseException) -> BaseException:
     """Return an error without its internal frames, to be raised again at the boundary of the public API."""
     return error if wants_traceback() else error.with_traceback(None)
 

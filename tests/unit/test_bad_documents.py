@@ -660,12 +660,12 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "SQL that is none",
         step("{sql: selec 1}"),
-        "p.yaml:5:12: SQL syntax error at line 1, column 7: Invalid expression / Unexpected token",
+        "p.yaml:5:12: SQL syntax error at line 1, column 7: invalid expression / Unexpected token",
     ),
     (
         "SQL that can't be parsed",
         step("{sql: select * from where}"),
-        "p.yaml:5:12: SQL syntax error at line 1, column 19: Expected table name but got `where`",
+        "p.yaml:5:12: SQL syntax error at line 1, column 19: expected table name but got `where`",
     ),
     (
         "SQL that changes something",

@@ -31,7 +31,7 @@ from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
 
 _EPILOG = (
-    "Exit status: 0 done, 1 the run or a test failed, 2 what was given is wrong. "
+    "Exit status: 0 done, 1 the run or a test failed, 2 invalid arguments or files, 130 a second Ctrl-C. "
     "NO_COLOR=1 turns colours off; --traceback (or HEADRACE_TRACEBACK=1) shows Python's traceback of an "
     "error."
 )

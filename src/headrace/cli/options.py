@@ -7,6 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from headrace.durations import microseconds
+from headrace.errors import OptionError
+
 
 def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - the name in typer
     """Declare an option without a value; the empty metavar hides `<bool>` in the help."""
@@ -19,3 +22,17 @@ PipelineName = Annotated[
     str | None, typer.Option("--pipeline", metavar="NAME", help="Which one, if the file builds several.")
 ]
 AsJson = Annotated[bool, flag("--json", help="Print it as JSON.")]
+
+
+def check_pacing(command: str, once: bool, drain: bool, every: str | None, real_time: bool) -> None:
+    """Reject options that contradict each other before the file is loaded."""
+    if once and drain:
+        hint = "--drain processes the available input too"
+        raise OptionError("expected --once or --drain, got both", where=command, hint=hint)
+    if every is not None:
+        microseconds(every, where="--every")
+    bounded = "--once" if once else "--drain" if drain else ""
+    for other, set_ in (("--every", every is not None), ("--real-time", real_time)):
+        if bounded and set_:
+            hint = f"{bounded} processes the available input as fast as possible: leave out {other}"
+            raise OptionError(f"expected {other} or {bounded}, got both", where=command, hint=hint)

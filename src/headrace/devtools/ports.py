@@ -23,12 +23,11 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def probe_port(port: int) -> None:
+def probe_port(port: int, host: str = HOST) -> None:
     """Bind a port and release it.
 
     Raises:
         OSError: the port is in use or not allowed.
     """
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((HOST, port))
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    socket.create_server((host, port), family=family).close()

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headrace.connectors.base import Guarantee
 from headrace.durations import microseconds
-from headrace.errors import HeadraceError
 from headrace.jobs.states import JobState
 from headrace.runtime.options import ExecutionMode, RunOptions, Until
 from headrace.spark.cluster import PARTITIONS, executor_settings
@@ -49,11 +48,8 @@ class JobSettings(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> JobSettings:
-        try:
-            self.run_options(RunOptions())
-            microseconds(self.restart_backoff, where="restart_backoff")
-        except HeadraceError as error:
-            raise ValueError(str(error)) from None
+        self.run_options(RunOptions())
+        microseconds(self.restart_backoff, where="restart_backoff")
         return self
 
     def run_options(self, declared: RunOptions) -> RunOptions:

@@ -6,12 +6,31 @@ from pathlib import Path
 
 import uvicorn
 
+from headrace.devtools.ports import probe_port
+from headrace.errors import SetupError
 from headrace.jobs.app import create_app
 from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
 
 GRACE_SECONDS = 2
 """Open streams would otherwise keep the server from exiting."""
+
+
+def check_address(service: JobService, port: int) -> None:
+    """Reject an address that can't be used.
+
+    Raises:
+        OptionError: the address can be reached by others, and there is no user and no token.
+        SetupError: the port is in use, or the address does not belong to this machine.
+    """
+    host = service.policy.host
+    has_credentials = service.policy.token is not None or not PrincipalStore(service.database).is_empty
+    service.policy.check_bind(has_credentials=has_credentials)
+    try:
+        probe_port(port, host)
+    except OSError as error:
+        where, hint = f"{host}:{port}", "choose another --port, or stop the other process"
+        raise SetupError(f"can't listen: {error.strerror}", where=where, hint=hint) from None
 
 
 def run_server(
@@ -21,13 +40,7 @@ def run_server(
     certificate: Path | None = None,
     key: Path | None = None,
 ) -> None:
-    """Serve on the address of the service's policy until SIGINT or SIGTERM; the jobs go on.
-
-    Raises:
-        OptionError: the address can be reached by others, and there is no user and no token.
-    """
-    has_credentials = service.policy.token is not None or not PrincipalStore(service.database).is_empty
-    service.policy.check_bind(has_credentials=has_credentials)
+    """Serve on the address of the service's policy until SIGINT or SIGTERM; the jobs go on."""
     uvicorn.run(
         create_app(service),
         host=service.policy.host,

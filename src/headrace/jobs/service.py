@@ -241,11 +241,13 @@ class JobService:
         return ConflictError(f"a job that is {job.state} can't be {verb}", where=f"job {job.id}")
 
     def _lock_data(self) -> None:
-        self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = self._resources.enter_context((self.data / "service.lock").open("a+"))
+        where, hint = str(self.data), "choose another --data"
         try:
+            self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = self._resources.enter_context((self.data / "service.lock").open("a+"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._resources.close()
-            what = "another job service is using the directory"
-            raise OptionError(what, where=str(self.data), hint="choose another --data") from None
+            raise OptionError("another job service is using the directory", where=where, hint=hint) from None
+        except OSError as error:
+            raise OptionError(f"can't write there: {error.strerror}", where=where, hint=hint) from None

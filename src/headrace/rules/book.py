@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from headrace.errors import DocumentError, HeadraceError
+from headrace.errors import HeadraceError
 from headrace.rules.log import Edition, RuleFault, RuleLog
 from headrace.rules.revision import BEFORE, Revision, fault_of, refuse
 
@@ -119,7 +119,7 @@ class RuleBook:
 
     def _as_before(self, error: HeadraceError, digest: str, epoch: int) -> Edition:
         """Keep all rules if the table cannot be read."""
-        problems = error.problems if isinstance(error, DocumentError) else (error.problem,)
+        problems = error.problems
         faults = tuple(fault_of(problem, "", None) for problem in problems)
         return replace(self._edition, epoch=epoch, digest=digest, faults=faults)
 

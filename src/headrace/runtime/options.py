@@ -71,6 +71,7 @@ class RunOptions:
         _require_word("mode", self.mode, get_args(ExecutionMode))
         if self.guarantee is not None:
             _require_word("guarantee", self.guarantee, get_args(Guarantee))
+        period = self.period
         if self.bounded and self.mode == "real_time":
             raise OptionError(
                 f"real-time mode has no end and can't run until {self.until}",
@@ -83,7 +84,7 @@ class RunOptions:
                 where="every",
                 hint="a bounded run processes the available input as fast as possible: leave out `every`",
             )
-        if self.mode == "real_time" and (self.period or SHORTEST_REAL_TIME_BATCH) < SHORTEST_REAL_TIME_BATCH:
+        if self.mode == "real_time" and (period or SHORTEST_REAL_TIME_BATCH) < SHORTEST_REAL_TIME_BATCH:
             raise OptionError(
                 f"expected real-time batches of at least 5 seconds, got {self.every}",
                 where="every",

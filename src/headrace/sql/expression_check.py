@@ -18,12 +18,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from headrace.errors import did_you_mean, nearest
-from headrace.sql.parsing import parse_statements
+from headrace.sql.parsing import describe_fault, parse_statements
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
-_TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 _NOT_PARSED = re.compile(r">>>|\bx\s+'", re.IGNORECASE)
 """Valid in Spark, unknown to sqlglot: the unsigned shift, and a blank inside a binary literal."""
 _UNITS = frozenset(
@@ -169,8 +168,7 @@ def _parse(text: str) -> exp.Expr | ExpressionFault | None:
         if _NOT_PARSED.search(text):
             return None
         fault = (getattr(error, "errors", None) or [{"description": str(error).splitlines()[0]}])[0]
-        reason = _TOKEN.sub(r"`\1`", fault["description"]).rstrip(".")
-        reason = reason[:1].lower() + reason[1:]
+        reason = describe_fault(fault)
         column = max(fault["col"] - len("select "), 1) if "col" in fault else 0
         position = f" at column {column}" if column else ""
         return ExpressionFault(f"syntax error in `{text}`: {reason}{position}", _hint_of_syntax(text))

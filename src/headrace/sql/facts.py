@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError
 from headrace.sql.match_recognize.statement import SplitStatement, split_statement
-from headrace.sql.parsing import parse_statements
+from headrace.sql.parsing import describe_fault, parse_statements
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
-
-_TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 
 
 @dataclass(frozen=True)
@@ -109,11 +106,8 @@ def _tree(query: str, where: str) -> exp.Query:
     except SqlglotError as error:
         faults = getattr(error, "errors", None) or [{"description": str(error), "line": 1, "col": 1}]
         fault = faults[0]
-        reason = _TOKEN.sub(r"`\1`", fault["description"])  # sqlglot prints its token objects
-        raise OptionError(
-            f"SQL syntax error at line {fault['line']}, column {fault['col']}: {reason}",
-            where=where,
-        ) from None
+        position = f"line {fault['line']}, column {fault['col']}"
+        raise OptionError(f"SQL syntax error at {position}: {describe_fault(fault)}", where=where) from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise OptionError(
             "expected one select query", where=where, hint="write `select ... from <stream> ...`"

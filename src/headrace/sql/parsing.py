@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
+
+_TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
+"""sqlglot prints its token objects."""
+_OPERAND = re.compile(r"Required keyword: '\w+' missing for <class ")
 
 
 def parse_statements(text: str) -> list[exp.Expr]:
@@ -30,3 +36,16 @@ def parse_statements(text: str) -> list[exp.Expr]:
         if before.token_type == TokenType.GROUP_BY and token.token_type in clauses:
             token.token_type = TokenType.VAR
     return [statement for statement in spark.parser().parse(tokens, text) if statement is not None]
+
+
+def describe_fault(fault: Mapping[str, Any]) -> str:
+    """Return the reason of a syntax error of sqlglot without the names of its classes.
+
+    >>> missing = "Required keyword: 'expression' missing for <class 'sqlglot.expressions.core.GT'>"
+    >>> describe_fault({"description": missing, "highlight": ">"})
+    'an operand is missing near `>`'
+    """
+    if _OPERAND.match(fault["description"]):
+        return f"an operand is missing near `{fault['highlight']}`"
+    reason: str = _TOKEN.sub(r"`\1`", fault["description"]).rstrip(".")
+    return reason[:1].lower() + reason[1:]

@@ -83,7 +83,10 @@ class Pipeline:
         """
         from headrace import yaml
 
-        return cls.from_graph(yaml.load(path, environment=environment))
+        try:
+            return cls.from_graph(yaml.load(path, environment=environment))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
 
     @classmethod
     def from_yaml_text(
@@ -109,7 +112,10 @@ class Pipeline:
         """
         from headrace import yaml
 
-        return cls.from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
+        try:
+            return cls.from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
 
     @classmethod
     def from_graph(cls, graph: Graph, /) -> Pipeline:
@@ -258,6 +264,8 @@ class Pipeline:
     def run(self, **options: Unpack[RunKeywords]) -> None:
         """Run the pipeline and block until it has ended or is stopped by Ctrl-C.
 
+        The first Ctrl-C is a graceful stop; the second raises `KeyboardInterrupt`.
+
         Args:
             options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `progress`, `guarantee`,
                 `checkpoint`, `master`, `conf`.
@@ -272,7 +280,7 @@ class Pipeline:
             from headrace.runtime.progress.live import run_with_progress
 
             run_with_progress(self._check(), chosen)
-        except HeadraceError as error:
+        except (HeadraceError, KeyboardInterrupt) as error:
             raise clean_traceback(error) from None
 
     def start(self, **options: Unpack[RunKeywords]) -> RunHandle:

@@ -98,11 +98,67 @@ def test_rows_of_a_running_job_are_sampled(terminal: Terminal, file: Path) -> No
     assert terminal.json("sample", job, "--step", "n", "--rows", "1")["step"] == "n"
 
 
-def test_an_unknown_job_is_an_error(terminal: Terminal, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("job", ["0123456789ab", "numbers"])
+def test_an_unknown_job_is_an_error(terminal: Terminal, job: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exited:
-        main(["jobs", "show", "0123456789ab", "--url", terminal.url])
+        main(["jobs", "show", job, "--url", terminal.url])
     assert exited.value.code == 2
-    assert "no job has the id" in capsys.readouterr().err
+    assert f"error: jobs: no job has the id '{job}'\n  hint: headrace jobs list" in capsys.readouterr().err
+
+
+def test_all_problems_of_a_document_are_shown(
+    terminal: Terminal, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text("name: p\nsources:\n  a: {file: {}}\n  b: {memory: {rowz: []}}\n")
+    with pytest.raises(SystemExit):
+        main(["jobs", "submit", str(file), "--url", terminal.url])
+    errors = capsys.readouterr().err
+    assert "wrong.yaml:3:7: unknown connector `file`" in errors
+    assert "wrong.yaml:4:16: memory: unknown option `rowz`" in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--once", "--drain"), "submit: expected --once or --drain, got both"),
+        (("--every", "soon"), "--every: expected a length of time, got 'soon'"),
+        (("--memory", "2x"), "hint: Memory of the driver, as 1g"),
+    ],
+)
+def test_invalid_settings_are_rejected(
+    terminal: Terminal, file: Path, words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(["jobs", "submit", str(file), *words, "--url", terminal.url])
+    assert exited.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+def serve(*words: str) -> int | str | None:
+    with pytest.raises(SystemExit) as exited:
+        main(["serve", *words])
+    return exited.value.code
+
+
+def test_a_port_in_use_is_an_error(
+    client: httpx.Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    port = str(client.base_url.port)
+    assert serve("--port", port, "--data", str(tmp_path / "second")) == 1
+    assert capsys.readouterr().err.startswith(f"error: 127.0.0.1:{port}: can't listen: ")
+
+
+def test_a_data_directory_that_cannot_be_written_is_an_error(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert serve("--port", "0", "--data", str(file)) == 2
+    assert "can't write there" in capsys.readouterr().err
+
+
+def test_an_invalid_memory_limit_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert serve("--port", "0", "--data", str(tmp_path), "--memory-limit", "2x") == 2
+    assert "--memory-limit: expected a size such as 512m or 2g, got '2x'" in capsys.readouterr().err
 
 
 def test_a_service_that_is_away_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

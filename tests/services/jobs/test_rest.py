@@ -55,6 +55,14 @@ def test_a_verb_ends_the_job(client: httpx.Client, job: str, verb: str, end: str
     assert client.get(f"/api/v1/jobs/{job}").status_code == 404
 
 
+def test_settings_that_contradict_each_other_name_the_option(client: httpx.Client) -> None:
+    settings = {"until": "drained", "every": "5 seconds"}
+    response = client.post("/api/v1/jobs", json={"document": DOCUMENT, "settings": settings})
+    assert response.status_code == 422
+    [problem] = response.json()["problems"]
+    assert (problem["where"], problem["what"]) == ("every", "`every` can't be combined with until='drained'")
+
+
 def test_files_are_uploaded_with_the_pipeline(client: httpx.Client, service: JobService) -> None:
     files = [("pipeline", ("numbers.yaml", DOCUMENT)), ("data", ("homes/first.csv", "a,b"))]
     response = client.post("/api/v1/jobs", files=files, data={"settings": '{"restart_limit": 0}'})

@@ -184,7 +184,7 @@ def test_a_request_that_is_too_large_is_refused(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("job", ["../../etc/passwd", "..%2f..%2fetc", "x" * 200, "0123456789ab"])
 def test_an_id_is_no_path(client: httpx.Client, job: str) -> None:
-    assert client.get(f"/api/v1/jobs/{job}/logs").status_code in (404, 422)
+    assert client.get(f"/api/v1/jobs/{job}/logs").status_code == 404
 
 
 def test_responses_forbid_frames_and_foreign_scripts(client: httpx.Client) -> None:

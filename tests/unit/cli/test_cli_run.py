@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import JsonView, LiveView, PlainView, View, view_for
 from headrace.explain.text import text_of
+from headrace.runtime.progress.interrupts import Interrupts
 from headrace.runtime.progress.row_accounting import RowAccounting
 from headrace.runtime.progress.status import QueryStatus, Status
 from headrace.runtime.progress.status_text import status_text

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.errors import HeadraceError, OptionError, PlanError
+from headrace.errors import DocumentError, HeadraceError, PlanError
 from headrace.runtime.options import RunOptions
 from headrace.streams.pipeline import collecting
 
@@ -26,11 +26,12 @@ from headrace.streams.pipeline import collecting
             {"guarantee": "always"},
             "guarantee: expected at_most_once, at_least_once, exactly_once, got 'always'",
         ),
+        ({"every": "soon"}, "every: expected a length of time, got 'soon'"),
         ({"until": "drained", "every": "1 s"}, "every: `every` can't be combined with until='drained'"),
     ],
 )
 def test_invalid_options_are_rejected(options: dict[str, Any], text: str) -> None:
-    with pytest.raises(OptionError) as caught:
+    with pytest.raises(HeadraceError) as caught:
         RunOptions.of(options)
     assert str(caught.value).startswith(text)
 
@@ -55,6 +56,15 @@ def test_errors_at_the_public_api_have_no_internal_frames(
         getattr(pipeline, method)()
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert [frame.name for frame in frames[1:]] == [method]
+    assert caught.value.__suppress_context__
+
+
+def test_errors_of_a_document_have_no_internal_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HEADRACE_TRACEBACK", raising=False)
+    with pytest.raises(DocumentError) as caught:
+        Pipeline.from_yaml("missing.yaml")
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert [frame.name for frame in frames[1:]] == ["from_yaml"]
     assert caught.value.__suppress_context__
 
 

@@ -176,6 +176,18 @@ def test_options_that_yaml_has_no_word_for_cannot_be_printed() -> None:
     ] * 2
 
 
+def test_secrets_are_printed_because_the_document_needs_them() -> None:
+    pipeline = Pipeline("p")
+    pushed = pipeline.read(
+        "pushed", connect.http(listen="127.0.0.1:8080", token="t1"), format="json", schema="a int"
+    )
+    pushed.write("hook", connect.webhook(url="http://host/", headers={"x-key": "k1"}))
+    text = pipeline.to_yaml()
+    assert "token: t1" in text
+    assert "x-key: k1" in text
+    assert Pipeline.from_yaml_text(text).graph == pipeline.graph
+
+
 def test_options_of_every_kind_are_printed_and_read_back_the_same() -> None:
     pipeline = Pipeline("p")
     rows = [{"a": 1, "b": "1", "c": None, "d": [1.5, True], "e": {"f": "${x}"}}]

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.options import AsJson, PipelineFiles, flag
-from headrace.cli.terminal.errors import WRONG, problems_in, show_problems, show_warnings
+from headrace.cli.terminal.errors import WRONG, show_problems, show_warnings
 from headrace.cli.terminal.output import show, show_json
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError, Problem
@@ -80,7 +80,7 @@ def _check_file(file: Path, *, spark: bool) -> _Result:
     try:
         pipelines = loading.load_all(file)
     except HeadraceError as error:
-        return _Result(file, problems_in(error))
+        return _Result(file, error.problems)
     problems = tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
     problems += tuple(problem for pipeline in pipelines for problem in _of_rules(pipeline.graph))
     problems += tuple(problem for pipeline in pipelines for problem in _missing_inputs(pipeline.graph))
@@ -105,7 +105,7 @@ def _of_rules(graph: Graph) -> Iterator[Problem]:
             try:
                 yield from rules_as_steps(graph, node)[1]
             except HeadraceError as error:
-                yield from problems_in(error)
+                yield from error.problems
 
 
 def _missing_inputs(graph: Graph) -> Iterator[Problem]:
@@ -124,7 +124,7 @@ def _analyse(graph: Graph) -> list[Problem]:
     try:
         return analyse(graph)
     except HeadraceError as error:
-        return list(problems_in(error))
+        return list(error.problems)
 
 
 def _count(number: int, what: str) -> str:

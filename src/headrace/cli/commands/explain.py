@@ -40,7 +40,8 @@ def explain(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIRECTORY", help="Where it says which rules are in force; .headrace/NAME if not said."
+            metavar="DIRECTORY",
+            help="The checkpoint directory, for rules in force; default: .headrace/NAME.",
         ),
     ] = None,
 ) -> None:

@@ -14,9 +14,9 @@ from typing import Annotated
 import typer
 
 from headrace.cli.options import AsJson, flag
-from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.output import say, show, show_json
 from headrace.errors import SetupError
+from headrace.runtime.progress.interrupts import Interrupts
 
 mqtt = typer.Typer(help="A local MQTT broker, and messages of any broker.", no_args_is_help=True)
 

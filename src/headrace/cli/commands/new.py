@@ -35,7 +35,7 @@ def new(
     ],
     template: Annotated[
         Template | None,
-        typer.Option(help="What to begin with; the one that NAME names, or word_count, if not said."),
+        typer.Option(help="The template; default: the one called NAME, or word_count."),
     ] = None,
 ) -> None:
     """Create a project from a template: a pipeline in Python and YAML, data, a test and a README.

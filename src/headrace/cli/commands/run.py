@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import PipelineFile, PipelineName, flag
+from headrace.cli.options import PipelineFile, PipelineName, check_pacing, flag
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
-from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.output import err, say
 from headrace.cli.terminal.summary import Ending, Summary
 from headrace.cli.terminal.views import View, view_for
@@ -23,9 +22,11 @@ from headrace.connectors.base import Guarantee
 from headrace.durations import microseconds
 from headrace.errors import HeadraceError, OptionError
 from headrace.runtime.options import RunOptions, Until
+from headrace.runtime.progress.interrupts import Interrupts
 from headrace.streams.pipeline import Pipeline
 
 if TYPE_CHECKING:
+    from headrace.plan.graph import Graph
     from headrace.runtime.handle import RunHandle
 
 _ENDINGS: dict[Until, Ending] = {"stopped": "stopped", "caught_up": "caught_up", "drained": "drained"}
@@ -109,11 +110,10 @@ def run(
     from headrace.checkpoints.rename import warn_of_unused_state
     from headrace.cli.loading import load_one
     from headrace.plan.warnings import warnings_of
-    from headrace.runtime.run import start
 
     if finish:
         raise OptionError("--finish was renamed", where="run", hint="write --drain")
-    _check_combination(once, drain, every, real_time)
+    check_pacing("run", once, drain, every, real_time)
     settings = _settings(conf or [])
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
@@ -125,28 +125,12 @@ def run(
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
     began = time.monotonic()
     with Interrupts() as interrupts:
-        with _Starting(chosen.name, quiet=quiet or json) as starting:
-            handle = start(graph, options, starting.show)
-        interrupts.take()
+        handle = _start(graph, options, interrupts, quiet=quiet or json)
         _follow(handle, view, interrupts)
     ending = "stopped" if interrupts.count else _ENDINGS[options.until]
     seconds = time.monotonic() - began
     command = "" if ending == "drained" else _command()
     view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command))
-
-
-def _check_combination(once: bool, drain: bool, every: str | None, real_time: bool) -> None:
-    """Reject options that contradict each other before the file is loaded."""
-    if once and drain:
-        hint = "--drain processes the available input too"
-        raise OptionError("expected --once or --drain, got both", where="run", hint=hint)
-    if every is not None:
-        microseconds(every, where="--every")
-    bounded = "--once" if once else "--drain" if drain else ""
-    for other, set_ in (("--every", every is not None), ("--real-time", real_time)):
-        if bounded and set_:
-            hint = f"{bounded} processes the available input as fast as possible: leave out {other}"
-            raise OptionError(f"expected {other} or {bounded}, got both", where="run", hint=hint)
 
 
 def _pacing(once: bool, drain: bool, every: str | None, real_time: bool) -> dict[str, Any]:
@@ -172,6 +156,20 @@ def _combine(
         say(f"{declared.place}: run(...) sets until={options.until!r}; the command line can override it")
     changes = pacing | {name: value for name, value in arguments.items() if value}
     return replace(options, **changes, conf={**options.conf, **settings})
+
+
+def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: bool) -> RunHandle:
+    from headrace.runtime.run import start
+
+    with _Starting(graph.name, quiet=quiet) as starting:
+
+        def show(phase: str) -> None:
+            interrupts.take()
+            starting.show(phase)
+
+        handle = start(graph, options, show)
+    interrupts.take()
+    return handle
 
 
 class _Starting:

@@ -35,7 +35,7 @@ def state(
     *,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="DIRECTORY", help="The pipeline's directory; .headrace/NAME if not said."),
+        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
     ] = None,
     step: Annotated[str | None, typer.Option(metavar="NAME", help="Only this step.")] = None,
     key: Annotated[

@@ -23,11 +23,11 @@ def why(
         ),
     ] = None,
     step: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this step; all with a pattern if not said.")
+        str | None, typer.Option(metavar="NAME", help="Only this step; default: all with a pattern.")
     ] = None,
     rule: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Only this rule, where a table has the patterns; all if not said."),
+        typer.Option(metavar="ID", help="Only this rule of a rule table; default: all."),
     ] = None,
     rows: Annotated[
         int, typer.Option(metavar="N", min=1, help="Tell of so many of the key's last rows.")
@@ -37,7 +37,7 @@ def why(
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="DIRECTORY", help="The pipeline's directory; .headrace/NAME if not said."),
+        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
     ] = None,
     json: AsJson = False,
     pipeline: PipelineName = None,

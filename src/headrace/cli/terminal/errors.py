@@ -19,9 +19,7 @@ from rich.text import Text
 from headrace.cli.terminal.output import err, say
 from headrace.errors import (
     DeliveryError,
-    DocumentError,
     HeadraceError,
-    PlanError,
     Problem,
     SetupError,
     SourceError,
@@ -37,18 +35,13 @@ def report(error: BaseException) -> int:
     if wants_traceback():
         sys.stderr.write("".join(traceback.format_exception(error)))
     if isinstance(error, HeadraceError):
-        show_problems(problems_in(error))
+        show_problems(error.problems)
         return FAILED if isinstance(error, SetupError | SourceError | DeliveryError) else WRONG
     if isinstance(error, KeyboardInterrupt):
         say("interrupted", "warn")
         return INTERRUPTED
     _report_unexpected(error)
     return FAILED
-
-
-def problems_in(error: HeadraceError) -> tuple[Problem, ...]:
-    """Return the problems of an error."""
-    return error.problems if isinstance(error, PlanError | DocumentError) else (error.problem,)
 
 
 def show_problems(problems: tuple[Problem, ...]) -> None:

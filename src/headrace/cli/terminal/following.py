@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.views import View
+from headrace.runtime.progress.interrupts import Interrupts, each_tick
 
 if TYPE_CHECKING:
     from headrace.runtime.handle import RunHandle
     from headrace.runtime.progress.status import Status
-
-TICK = 0.25
-"""Seconds between two status requests, and the longest time until a Ctrl-C takes effect."""
 
 
 def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
@@ -23,21 +19,13 @@ def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
         HeadraceError: the run failed.
         KeyboardInterrupt: the user stopped it at once.
     """
-    stopping: Future[None] | None = None
     reported = set[str]()
-    # A graceful stop waits for the current micro-batch; this thread must stay free for the second Ctrl-C.
-    executor = ThreadPoolExecutor(1, thread_name_prefix="stop")
     with view:
-        while not handle.wait(TICK):
-            if interrupts.count and stopping is None:
-                view.note("stopping: the current micro-batch finishes first; Ctrl-C again stops at once")
-                stopping = executor.submit(handle.stop)
+        for _ in each_tick(handle, interrupts, view.note):
             status = handle.status()
             report_once(status, view, reported)
             view.show(status)
         report_once(handle.status(), view, reported)
-    if stopping is not None:
-        stopping.result()
 
 
 def report_once(status: Status, view: View, reported: set[str]) -> None:

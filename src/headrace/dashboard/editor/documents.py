@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import yaml
 from headrace.dashboard.plan_graph import graph_of
-from headrace.errors import DocumentError, HeadraceError, PlanError, Problem
+from headrace.errors import HeadraceError, Problem
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs.security.documents import check_text
 from headrace.jobs.security.policy import Policy
@@ -40,10 +40,8 @@ def check_document(text: str, policy: Policy | None = None) -> CheckedDocument:
     try:
         check_text(text, FILE, policy or Policy())
         graph = yaml.from_text(text, file=FILE)
-    except (DocumentError, PlanError) as error:
-        return CheckedDocument(_locate_all(error.problems))
     except HeadraceError as error:
-        return CheckedDocument(_locate_all([error.problem]))
+        return CheckedDocument(_locate_all(error.problems))
     problems = problems_of(graph)
     if problems:
         return CheckedDocument(_locate_all(problems), name=graph.name)

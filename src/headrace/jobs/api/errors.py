@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from headrace.errors import DocumentError, HeadraceError, PlanError
+from headrace.errors import HeadraceError, OptionError
 from headrace.jobs.api.access import ForbiddenError
 from headrace.jobs.states import ConflictError, UnknownJobError
 
@@ -16,6 +19,11 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HeadraceError)
     async def answer(_: Request, error: HeadraceError) -> JSONResponse:
         return JSONResponse(error_body(error), status_code=status_of(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def answer_invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        translated = _translate(error.errors()[0])
+        return JSONResponse(error_body(translated), status_code=status_of(translated))
 
 
 def status_of(error: HeadraceError) -> int:
@@ -29,6 +37,13 @@ def status_of(error: HeadraceError) -> int:
 
 def error_body(error: HeadraceError) -> dict[str, object]:
     """Return an error as a response body."""
-    problems = error.problems if isinstance(error, PlanError | DocumentError) else (error.problem,)
-    listed = [{"where": problem.where, "what": problem.what, "hint": problem.hint} for problem in problems]
+    listed = [vars(problem) for problem in error.problems]
     return {"detail": str(error), "problems": listed}
+
+
+def _translate(fault: dict[str, Any]) -> HeadraceError:
+    """Return the error of an invalid part of a request. No job has an invalid id."""
+    place, value = fault["loc"], fault.get("input")
+    if tuple(place) == ("path", "job"):
+        return UnknownJobError(f"no job has the id {value!r}", where="jobs", hint="headrace jobs list")
+    return OptionError(str(fault["msg"]), where=".".join(map(str, place[1:] or place)))

@@ -234,4 +234,5 @@ async def _content(upload: UploadFile) -> bytes:
 def _invalid(error: ValidationError) -> OptionError:
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"])) or "body"
-    return OptionError(str(first["msg"]), where=where)
+    field = (SubmitRequest.model_fields | JobSettings.model_fields).get(where.rpartition(".")[2])
+    return OptionError(str(first["msg"]), where=where, hint=(field and field.description) or "")

@@ -68,7 +68,7 @@ def check_memory(settings: JobSettings, policy: Policy) -> None:
     limit = policy.memory_limit
     requested = [settings.memory, settings.conf.get("spark.driver.memory")]
     for size in filter(None, requested):
-        if limit is not None and _bytes(size) > _bytes(limit):
+        if limit is not None and memory_bytes(size) > memory_bytes(limit):
             raise OptionError(f"expected at most {limit}, got {size}", where="memory")
 
 
@@ -156,9 +156,10 @@ def _is_inside(path: str, directory: Path | None) -> bool:
     return Path(path.strip().removeprefix("file:")).resolve().is_relative_to(directory.resolve())
 
 
-def _bytes(size: str) -> int:
+def memory_bytes(size: str, *, where: str = "memory") -> int:
+    """Return the number of bytes of a size such as `2g`."""
     units = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
     number = re.fullmatch(r"(\d+)([kmgt])b?", size.strip().lower())
     if number is None:
-        raise OptionError(f"expected a size such as 512m or 2g, got {size!r}", where="memory")
+        raise OptionError(f"expected a size such as 512m or 2g, got {size!r}", where=where)
     return int(number[1]) * units[number[2]]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from headrace.runtime.progress.interrupts import Interrupts, each_tick
 from headrace.runtime.progress.live_line import LiveLine
 from headrace.runtime.progress.status_text import format_elapsed, status_text
 from headrace.runtime.run import start
@@ -19,26 +20,38 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
     from headrace.runtime.options import RunOptions
 
-TICK = 0.25
-
 
 def run_with_progress(graph: Graph, options: RunOptions) -> None:
-    """Run a checked plan until it has ended and show its progress, if the options request it."""
+    """Run a checked plan until it has ended and show its progress, if the options request it.
+
+    The first Ctrl-C is a graceful stop, after which this returns.
+
+    Raises:
+        KeyboardInterrupt: the second Ctrl-C.
+    """
     began = time.monotonic()
     console = Console(stderr=True, soft_wrap=True)
     line = LiveLine(console, catch_output=sys.stdout.isatty()) if _is_shown(options, console) else None
     draw = _drawing(line, graph.name, began)
-    with line or nullcontext(), start(graph, options, lambda phase: draw(_phase(phase, began))) as run:
-        if line is None:
-            run.wait()
-            return
-        while not run.wait(TICK):
-            draw(status_text(run.status(), time.monotonic() - began))
-        status = run.status()
-        last = status_text(status, time.monotonic() - began)
+    with line or nullcontext(), Interrupts() as interrupts:
+
+        def show(phase: str) -> None:
+            interrupts.take()
+            draw(_phase(phase, began))
+
+        with start(graph, options, show) as run:
+            interrupts.take()
+            for _ in each_tick(run, interrupts, lambda text: console.print(text, highlight=False)):
+                if line is not None:
+                    draw(status_text(run.status(), time.monotonic() - began))
+            status = run.status()
+    if line is None:
+        return
     for warning in status.warnings:
         console.print(f"warning: {warning}", style="yellow", highlight=False)
-    console.print(f"{graph.name} {options.until.replace('_', ' ')} · {last}", highlight=False)
+    ending = "stopped" if interrupts.count else options.until.replace("_", " ")
+    last = status_text(status, time.monotonic() - began)
+    console.print(f"{graph.name} {ending} · {last}", highlight=False)
 
 
 def in_notebook() -> bool:

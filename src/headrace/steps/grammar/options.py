@@ -10,6 +10,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     PlainSerializer,
     PlainValidator,
+    SecretStr,
     ValidationError,
     WithJsonSchema,
 )
@@ -162,6 +163,8 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 

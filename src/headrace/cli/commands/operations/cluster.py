@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.options import AsJson, flag
-from headrace.cli.terminal.interrupts import Interrupts
 from headrace.cli.terminal.output import say, show, show_json
 from headrace.errors import OptionError, SetupError
+from headrace.runtime.progress.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from headrace.devtools.spark_cluster import SparkCluster

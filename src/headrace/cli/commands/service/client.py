@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from headrace.cli.commands.service.serve import HOST, PORT
-from headrace.errors import HeadraceError, OptionError, SetupError
+from headrace.errors import HeadraceError, OptionError, Problem, SetupError
 
 URL_VARIABLE, TOKEN_VARIABLE = "HEADRACE_URL", "HEADRACE_TOKEN"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -17,6 +18,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 class ServiceError(HeadraceError):
     """The job service has rejected a request."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
 
 
 class Client:
@@ -76,8 +81,7 @@ def upload(file: Path, data: list[Path], base: Path) -> list[tuple[str, tuple[st
 def _error(url: str, status: int, text: str) -> ServiceError:
     try:
         body = json.loads(text)
-        first = (body.get("problems") or [{}])[0]
-        detail = first.get("what") or body.get("detail") or text
-        return ServiceError(str(detail), where=first.get("where") or url, hint=first.get("hint", ""))
+        problems = [Problem(**problem) for problem in body.get("problems", ())]
+        return ServiceError(problems or [Problem(url, str(body.get("detail") or text))])
     except (ValueError, AttributeError, TypeError):
-        return ServiceError(f"status {status}: {text[:200]}", where=url)
+        return ServiceError([Problem(url, f"status {status}: {text[:200]}")])

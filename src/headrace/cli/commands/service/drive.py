@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.terminal.interrupts import Interrupts
+from headrace.runtime.progress.interrupts import Interrupts
 
 
 def drive(

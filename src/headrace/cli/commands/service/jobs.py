@@ -10,7 +10,7 @@ import typer
 
 from headrace.cli.commands.service.client import Client, upload
 from headrace.cli.commands.service.listing import describe_job, list_jobs
-from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
+from headrace.cli.options import AsJson, PipelineFile, PipelineName, check_pacing, flag
 from headrace.cli.terminal.output import show, show_json
 from headrace.errors import LoadError, OptionError
 
@@ -66,6 +66,7 @@ def submit(
     """
     if not file.is_file():
         raise LoadError("there is no such file", where=str(file))
+    check_pacing("submit", once, drain, every, real_time)
     settings = {
         "until": "caught_up" if once else "drained" if drain else None,
         "mode": "real_time" if real_time else None,

@@ -19,7 +19,7 @@ HOST, PORT = "127.0.0.1", 8642
 def serve(
     *,
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = HOST,
-    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="The port.")] = PORT,
+    port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535, help="The port; 0: any.")] = PORT,
     data: Annotated[
         Path, typer.Option(metavar="DIRECTORY", help="The directory of jobs, checkpoints and history.")
     ] = Path(".headrace/service"),
@@ -66,14 +66,18 @@ def serve(
     - `headrace serve`
     - `headrace serve --data /var/lib/headrace --store postgresql://headrace@db/jobs`
     """
+    from headrace.devtools.ports import free_ports
+    from headrace.jobs.security.documents import memory_bytes
     from headrace.jobs.security.policy import Policy
-    from headrace.jobs.server import run_server
+    from headrace.jobs.server import check_address, run_server
     from headrace.jobs.service import JobService
     from headrace.metrics.alerts.rules import load_settings
 
     settings = None if alerts is None else load_settings(alerts)
     if (tls_certificate is None) != (tls_key is None):
         raise OptionError("expected --tls-certificate and --tls-key together", where="serve")
+    if memory_limit is not None:
+        memory_bytes(memory_limit, where="--memory-limit")
     policy = Policy(
         host=host,
         login=login,
@@ -84,9 +88,11 @@ def serve(
         tls=tls_certificate is not None,
     )
     service = JobService(data, store=store, alerts=settings, policy=policy, lineage=lineage)
-    scheme = "https" if policy.tls else "http"
-    say(f"jobs: {scheme}://{host}:{port}  data: {service.data}")
     with closing(service):
+        port = port or free_ports(1)[0]
+        check_address(service, port)
+        address = f"[{host}]" if ":" in host else host
+        say(f"jobs: {'https' if policy.tls else 'http'}://{address}:{port}  data: {service.data}")
         run_server(service, port=port, certificate=tls_certificate, key=tls_key)
 
 
