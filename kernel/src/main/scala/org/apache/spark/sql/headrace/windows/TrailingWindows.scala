@@ -76,14 +76,16 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
       out: WindowEmitter): Unit = {
     val state = codec.read(store.get(0))
     release(key, state, now, out)
-    val added = mutable.ArrayBuffer.empty[TrailingRow]
+    val added, removed = mutable.ArrayBuffer.empty[TrailingRow]
     events.foreach { event =>
       counts.add(Counts.Rows, 1)
       event.time match {
         case None => panes.emitLate(event, None, now, LateReason.NoEventTime, out)
         case Some(time) if time < 0 || tooLate(time, now) =>
           panes.emitLate(event, Some((time - size, time)), now, LateReason.TooLate, out)
-        case Some(time) => added += new TrailingRow(time, layout.bufferedRow(event.row).copy(), 0, null)
+        case Some(time) =>
+          val entry = new TrailingRow(time, layout.bufferedRow(event.row).copy(), 0, null)
+          if (layout.isChangelog && layout.changes.removes(entry.row)) removed += entry else added += entry
       }
     }
     counts.add(Counts.Folded, added.size)
@@ -91,6 +93,7 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     added.foreach(entry => if (entry.time < now.watermark) markAffected(state.rows, entry.time))
     state.rows ++= added
     Arrays.sort(state.rows, byTime)
+    removed.foreach(remove(key, state, _, now, out))
     release(key, state, now, out)
     save(store, state, now)
   }
@@ -100,6 +103,28 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
     if (state.timerAt <= due) state.timerAt = Long.MaxValue
     release(key, state, now, out)
     save(store, state, now)
+  }
+
+  /** Takes a row of a changelog out; results that contain it are emitted again. */
+  private def remove(
+      key: InternalRow, state: TrailingState, removal: TrailingRow, now: Now, out: WindowEmitter): Unit = {
+    val at = layout.changes.indexOf(state.rows, removal)
+    if (at < 0) {
+      val event = Event(removal.row, Some(removal.time))
+      panes.emitLate(event, Some((removal.time - size, removal.time)), now, LateReason.TooLate, out)
+    } else {
+      val entry = state.rows(at)
+      state.rows = state.rows.patch(at, Nil, 1)
+      if (entry.emitted) {
+        retract(key, entry, out)
+        markAffected(state.rows, entry.time)
+        counts.add(Counts.Settled, 1)
+      } else {
+        counts.add(Counts.Folded, -1)
+        counts.add(Counts.Placed, -1)
+      }
+      counts.add(Counts.Superseded, if (entry.emitted) 1 else 2)
+    }
   }
 
   private def tooLate(time: Long, now: Now): Boolean = now.watermark != Time.None &&
@@ -125,16 +150,21 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
 
   private def emit(key: InternalRow, entry: TrailingRow, buffer: InternalRow, out: WindowEmitter): Unit = {
     val values = panes.aggregates.result(buffer, key).getBytes
-    val pane = Pane(entry.time - size, entry.time, 0, entry.time, entry.index, PaneTiming.OnTime, values)
-    if (entry.last != null) {
-      out.trailing(key, entry.row, pane.copy(index = entry.index - 1, values = entry.last), retraction = true)
-      counts.add(Counts.Retractions, 1)
-    }
-    out.trailing(key, entry.row, pane, retraction = false)
+    retract(key, entry, out)
+    out.trailing(key, entry.row, pane(entry, entry.index, values), retraction = false)
     counts.add(Counts.Panes, 1)
     entry.index += 1
     if (spec.mode == PaneMode.Retracting) entry.last = values
   }
+
+  private def retract(
+      key: InternalRow, entry: TrailingRow, out: WindowEmitter): Unit = if (entry.last != null) {
+    out.trailing(key, entry.row, pane(entry, entry.index - 1, entry.last), retraction = true)
+    counts.add(Counts.Retractions, 1)
+  }
+
+  private def pane(entry: TrailingRow, index: Int, values: Array[Byte]): Pane =
+    Pane(entry.time - size, entry.time, 0, entry.time, index, PaneTiming.OnTime, values)
 
   private def save(store: SlotStore, state: TrailingState, now: Now): Unit = {
     val all = state.rows.length

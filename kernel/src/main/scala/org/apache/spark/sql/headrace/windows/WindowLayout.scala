@@ -3,6 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, Literal, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.headrace.operators.{ArrivalOrder, Event, LateReason, Time}
+import org.apache.spark.sql.headrace.tables.Change
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -21,6 +22,9 @@ final class WindowLayout(val input: Seq[Attribute], keys: Seq[Attribute], val na
   private val ahead = ordinal("__ahead")
   private val when: Int = ordinal("__when")
   val of: Int = ordinal("__of")
+
+  /** True if the rows are those of a changelog. */
+  val isChangelog: Boolean = ordinal(Change.Hidden) >= 0
   val visible: Array[Int] = input.indices.filterNot(i => input(i).name.startsWith("__")).toArray
   val keyOrdinals: Array[Int] = keys.map(k => input.indexWhere(_.exprId == k.exprId)).toArray
 
@@ -38,7 +42,7 @@ final class WindowLayout(val input: Seq[Attribute], keys: Seq[Attribute], val na
   val carried: Seq[Attribute] = kind match {
     case _: Trailing =>
       val row = visible.toSeq.map(input(_))
-      val resultNames = names.toSet + "window" + "pane"
+      val resultNames = names.toSet ++ Seq("window", "pane") ++ (if (isChangelog) Seq(Change.Shown) else Nil)
       (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => resultNames(a.name))
     case _ => keys
   }
@@ -79,6 +83,9 @@ final class WindowLayout(val input: Seq[Attribute], keys: Seq[Attribute], val na
   /** A row as buffered in state, without its position. Reuses its result. */
   @transient lazy val bufferedRow: UnsafeProjection = UnsafeProjection.create(
     input.map(a => if (a.name == "__position" || a.name == "__ts") Literal(null, a.dataType) else a), input)
+
+  /** Removed rows among those that are buffered. */
+  @transient lazy val changes: ChangelogRows = new ChangelogRows(input)
 
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
 

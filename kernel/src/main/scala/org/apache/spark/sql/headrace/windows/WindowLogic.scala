@@ -35,6 +35,7 @@ object WindowLogic {
       new SlicedWindows(panes, WindowGrid.sliding(s))
     case s: Sliding => new AlignedWindows(panes, WindowGrid.sliding(s))
     case GlobalWindow => new AlignedWindows(panes, WindowGrid.Whole)
+    case Session(gap) if layout.isChangelog => new ChangelogSessions(panes, gap, layout)
     case Session(gap) => new SessionWindows(panes, gap)
     case c: Count => new CountWindows(panes, c, layout)
     case d: Delta => new DeltaWindows(panes, d, layout)

@@ -21,6 +21,9 @@ final case class WindowStep(layout: WindowLayout, aggregates: Aggregates, keys: 
   def withInput(columns: Seq[Attribute]): WindowStep =
     copy(layout = layout.withInput(columns), aggregates = aggregates.withInput(columns))
 
+  /** True if the state holds the rows of open sessions. */
+  def keepsSessions: Boolean = layout.isChangelog && spec.kind.isInstanceOf[Session]
+
   /** True if overlapping windows share slices. */
   def slices: Boolean = spec.sharesSlices && aggregates.commutative
 
@@ -46,11 +49,12 @@ object WindowStep {
    * @param text the declaration as JSON
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
-    val read = GroupedPlan(frame, grouped)
-    val present = Retractions.removes(read.input).map(Retractions.present).toSeq
+    val spec = WindowingSpec.parse(text)
+    val retracts = WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
+    val read = GroupedPlan(frame, grouped, retracts)
+    val present = if (retracts) Retractions.removes(read.input).map(Retractions.present).toSeq else Nil
     val whole = read
       .copy(names = read.names ++ present.map(_ => WindowStep.Present), results = read.results ++ present)
-    val spec = WindowingSpec.parse(text)
     WindowStep(new WindowLayout(read.input, read.keys, whole.names, whole.results.map(_.dataType), spec.kind),
       whole.aggregates, read.keys, spec)
   }
