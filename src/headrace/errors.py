@@ -221,6 +221,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{near}`? {listing}" if near else listing
 
 
+def reject_unknown_options(options: Iterable[str], keywords: type, where: str) -> None:
+    """Reject keyword arguments that are none of those of a `TypedDict`.
+
+    Raises:
+        OptionError: with the nearest name.
+    """
+    for name in options:
+        if name not in keywords.__annotations__:
+            hint = did_you_mean(name, keywords.__annotations__)
+            raise OptionError(f"unknown option `{name}`", where=where, hint=hint)
+
+
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is most similar to `word`, or None.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
 from headrace.durations import Duration, microseconds
-from headrace.errors import OptionError, did_you_mean, rename_hint
+from headrace.errors import OptionError, did_you_mean, reject_unknown_options, rename_hint
 
 Mode = Literal["discarding", "accumulating", "retracting"]
 LateRows = Literal["divert", "count"]
@@ -120,7 +120,9 @@ def after_watermark(*, early: Trigger | None = None, late: Trigger | None = None
     >>> after_watermark(late=after_count(1))
     AfterWatermark(early=None, late=AfterCount(rows=1))
     """
-    return AfterWatermark(early, late)
+    return AfterWatermark(
+        _optional(early, "after_watermark: early"), _optional(late, "after_watermark: late")
+    )
 
 
 def any_of(*triggers: Trigger) -> AnyOf:
@@ -156,7 +158,7 @@ def repeatedly(trigger: Trigger) -> Repeatedly:
     >>> repeatedly(after_count(10))
     Repeatedly(trigger=AfterCount(rows=10))
     """
-    return Repeatedly(trigger)
+    return Repeatedly(*_several((trigger,), "repeatedly"))
 
 
 def or_finally(trigger: Trigger, until: Trigger) -> OrFinally:
@@ -165,7 +167,7 @@ def or_finally(trigger: Trigger, until: Trigger) -> OrFinally:
     >>> or_finally(repeatedly(after_count(10)), after_watermark())
     OrFinally(trigger=Repeatedly(trigger=AfterCount(rows=10)), until=AfterWatermark(early=None, late=None))
     """
-    return OrFinally(trigger, until)
+    return OrFinally(*_several((trigger, until), "or_finally"))
 
 
 def may_finish(trigger: Trigger) -> bool:
@@ -262,7 +264,10 @@ def emission(**options: Unpack[EmitKeywords]) -> Emission:
     Raises:
         OptionError: an option has an invalid value, or the forms are mixed.
     """
-    early, late, trigger = options.get("early"), options.get("late"), options.get("trigger")
+    reject_unknown_options(options, EmitKeywords, "emit")
+    early, late, trigger = (
+        _optional(options.get(name), f"emit: {name}") for name in ("early", "late", "trigger")
+    )
     if trigger is not None and (early is not None or late is not None):
         raise OptionError(
             "expected either `trigger`, or `early` and `late`, got both",
@@ -276,6 +281,13 @@ def emission(**options: Unpack[EmitKeywords]) -> Emission:
     if trigger is None:
         trigger = AfterWatermark(early, late or (AfterCount(1) if lateness else None))
     return Emission(trigger, lateness, mode, options.get("allow_loss", False), late_rows)
+
+
+def _optional(trigger: object, where: str) -> Trigger | None:
+    if trigger is not None and not isinstance(trigger, Trigger):
+        hint = "such as triggers.after_count(100)"
+        raise OptionError(f"expected a trigger, got {trigger!r}", where=where, hint=hint)
+    return trigger
 
 
 def _several(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:

@@ -73,4 +73,4 @@ def _refuse_unreplayable(source: Any) -> None:
 
 
 def _log(graph: Graph, directory: Path, ref: Any) -> Exchange:
-    return Exchange(directory.absolute(), ref, delay=0 if graph.facts(ref).timed else None)
+    return Exchange(directory.absolute(), ref, timed=graph.facts(ref).timed)

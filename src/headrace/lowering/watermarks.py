@@ -177,13 +177,13 @@ class Heartbeats:
 
 
 def partition_column(sources: Collection[str], partitioned: Collection[str]) -> Column | None:
-    """Return the source partition of a row, from its position; None if all sources are single partitions.
+    """Return the source partition of a row, from its position; None if there is a single partition.
 
     Args:
         sources: the names of all sources of the rows.
         partitioned: those of them whose partitions have an order of their own.
     """
-    if not partitioned:
+    if not partitioned and len(sources) < 2:
         return None
     own, source = F.col(f"{POSITION}.partition"), F.col(f"{POSITION}.source")
     if len(sources) > 1:

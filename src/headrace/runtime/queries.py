@@ -232,8 +232,7 @@ class QueryPlanner:
 
     def _exchange(self, ref: Ref) -> Exchange:
         facts = self.graph.facts(ref)
-        delay = facts.delay if facts.timed else None
-        return Exchange(self.directory, ref, delay=delay, hold=facts.hold or 0)
+        return Exchange(self.directory, ref, timed=facts.timed, hold=facts.hold or 0)
 
     def _run(self, planned: PlannedQuery, sink: str, mode: WriteMode) -> WriteContext:
         directory = str(self.directory / "sinks" / sink)

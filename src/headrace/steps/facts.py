@@ -35,8 +35,6 @@ class Facts:
     """Columns computed from another one without a change of order, as in `timestamp_seconds(id)`, each
     with the other.
     """
-    delay: int = 0
-    """How far the watermark is behind the time of the newest row, in microseconds."""
     hold: int | None = 0
     """How long after its own time a row may be emitted, in microseconds; None without bound. Matches wait
     for `within`.
@@ -109,7 +107,6 @@ def union_facts(inputs: Sequence[Facts]) -> Facts:
         by_clock=any(facts.by_clock for facts in inputs),
         time_column=times.pop() if len(times) == 1 else None,
         order_from=tuple(pair for facts in inputs for pair in facts.order_from),
-        delay=max((facts.delay for facts in inputs), default=0),
         hold=None if None in holds else max(holds, default=0),  # type: ignore[type-var]
         change=next((change for change in _STRONGEST if change in changes), "none"),
         adds=all(facts.adds for facts in inputs if facts.change == "refinements"),

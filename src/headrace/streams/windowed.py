@@ -45,6 +45,9 @@ class WindowedStream:
         *,
         ttl: int | None = None,
     ) -> None:
+        if not isinstance(window, Window):
+            hint = 'such as windows.tumbling("10 minutes")'
+            raise OptionError(f"expected a window, got {window!r}", where="window", hint=hint)
         self._pipeline = pipeline
         self._ref = ref
         self._keys = keys

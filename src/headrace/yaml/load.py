@@ -12,6 +12,7 @@ from ruamel.yaml.nodes import Node as YamlNode
 
 from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
+from headrace.plan.validation import problems_of
 from headrace.steps.base import NAME
 from headrace.yaml.build import PlanBuilder
 from headrace.yaml.entries import Entry, read_sink, read_source, read_step
@@ -130,8 +131,12 @@ def _read_document(tree: Value, name: str, errors: ErrorCollector) -> Graph:
     builder.add_sinks(_read_entries(sinks, read_sink, errors))
     if not sources and not errors.problems:
         errors.add(document.where, "the document has no sources", "add `sources:` with at least one source")
+    graph = builder.graph(name)
+    if errors.problems and graph.nodes:  # the steps that could be read are checked, too
+        for problem in problems_of(graph):
+            errors.add(problem.where, problem.what, problem.hint)
     errors.raise_any()
-    return builder.graph(name)
+    return graph
 
 
 def _read_name(document: Fields, default: str) -> str:

@@ -64,7 +64,7 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
     [
         (
             lambda sales, current: sales.join("j", sales, on="item"),
-            "expected a table on the right, and `sales:event_time` is a stream; make a table of it",
+            "expected a table on the right, and `sales` is a stream; make a table of it",
         ),
         (
             lambda sales, current: sales.join("j", current.where("price > 1"), on="item", at="event_time"),
@@ -80,9 +80,18 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
         ),
         (
             lambda sales, current: (
-                current.key_by("price").window(windows.session("1 minute")).aggregate("w", n="count(*)")
+                current.key_by("price")
+                .window(windows.session("1 minute"))
+                .emit(lateness="1 minute")
+                .aggregate("w", n="count(*)")
             ),
-            "session windows take rows that never change, and its input is a table; tumbling, sliding and global",
+            "a session over a table fires once, when it closes; remove early, late, lateness and trigger",
+        ),
+        (
+            lambda sales, current: (
+                current.key_by("price").window(windows.count(2, order="arrival")).aggregate("w", n="count(*)")
+            ),
+            "count windows in arrival order take rows that never change, and its input is a table; use event time",
         ),
         (
             lambda sales, current: (

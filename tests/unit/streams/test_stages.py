@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace import Pipeline, connect, triggers, windows
+from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.errors import NoEventTimeError, OptionError, PlanError
 from headrace.steps.base import Ref
 from headrace.steps.rows.columns import Where
@@ -176,6 +176,40 @@ def test_a_word_is_no_connector(tx: SourceStream) -> None:
         OptionError, match=r"`out`: expected a connector, got 'console'\n  hint: write something"
     ):
         tx.write("out", "console")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (
+            lambda tx: tx.window("1 minute"),
+            "window: expected a window, got '1 minute'\n  hint: such as windows.t",
+        ),
+        (
+            lambda tx: tx.window(windows.tumbling("1 minute")).emit(latness="1 minute"),
+            "did you mean `lateness`?",
+        ),
+        (
+            lambda tx: tx.window(windows.tumbling("1 minute")).emit(early=3),
+            "emit: early: expected a trigger, got 3",
+        ),
+        (
+            lambda tx: tx.match("m", patterns.step("a", "true"), witin="1 minute"),
+            "`m`: unknown option `witin`",
+        ),
+        (lambda tx: tx.match_rules("m", rules="r.yaml", ordr="arrival"), "`m`: unknown option `ordr`"),
+        (lambda tx: tx.map("m", print, output="a int", onerror="fail"), "`m`: unknown option `onerror`"),
+        (lambda tx: tx.lookup("m", 3, on="card"), "`m`: expected a table, got 3"),
+        (lambda tx: triggers.repeatedly(3), "repeatedly: expected a trigger, got 3"),  # type: ignore[arg-type]
+        (lambda tx: triggers.after_watermark(late=3), "after_watermark: late: expected a trigger"),  # type: ignore[arg-type]
+    ],
+)
+def test_wrong_options_are_reported_where_they_are_set(
+    tx: SourceStream, build: Callable[[TimedStream], object], message: str
+) -> None:
+    with pytest.raises(OptionError) as caught:
+        build(tx.event_time("ts"))
+    assert message in str(caught.value)
 
 
 def test_a_name_given_twice_is_one_problem_and_not_many(tx: SourceStream) -> None:

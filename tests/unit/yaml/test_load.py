@@ -347,6 +347,17 @@ def test_errors_of_a_step_are_not_repeated_for_its_readers() -> None:
     assert [problem.what for problem in raised.value.problems] == ["unknown key `wher` in the step `a`"]
 
 
+def test_problems_of_the_plan_are_reported_with_errors_of_the_document() -> None:
+    with pytest.raises(DocumentError) as raised:
+        graph(
+            TX
+            + "steps: {n: {from: tx, key_by: crd, aggregate: {n: count(*)}}, top: {from: tx, top_n: {n: 3, "
+            "order_by: id}}, reader: {from: top, where: rank = 1}}"
+        )
+    problems = [problem.what for problem in raised.value.problems]
+    assert problems == ["unknown key column `crd`", "top_n requires a key"]
+
+
 def test_generated_names_differ_from_names_in_the_document() -> None:
     actual = graph(TX + "steps: {a: {from: tx, where: x, distinct: id}, tx:where: {from: tx, where: y}}")
     assert actual["a"].inputs == (Ref("tx:where:2"),)

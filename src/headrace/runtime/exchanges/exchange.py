@@ -3,7 +3,8 @@
 An exchange is a file sink: Parquet files that become visible epoch by epoch. If the rows have event time,
 each epoch ends with a *watermark marker*: a row with the watermark under which the epoch was computed. The
 reader takes the rows first and the watermark after them, so rows that were emitted on time are on time in the
-next query.
+next query. Only markers advance the reader's watermark: a pair of a join or an early pane can be ahead of the
+watermark of the step that emitted it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyspark.sql.types import BooleanType, StructField, StructType
 
 from headrace.connectors.files import Files
 from headrace.lowering.expressions import TIME
-from headrace.lowering.watermarks import PARTITION, block_predicate_pushdown
+from headrace.lowering.watermarks import FIXED_DELAY, PARTITION, block_predicate_pushdown
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,19 +39,18 @@ def exchange_path(directory: str | Path, ref: Ref) -> Path:
 class Exchange:
     """The exchange of one output of one query."""
 
-    def __init__(self, directory: str | Path, ref: Ref, *, delay: int | None, hold: int = 0) -> None:
+    def __init__(self, directory: str | Path, ref: Ref, *, timed: bool, hold: int = 0) -> None:
         """Name an exchange.
 
         Args:
             directory: the checkpoint directory of the pipeline.
             ref: the output.
-            delay: distance of the watermark from the time of the rows in microseconds; None if they have no
-                time.
+            timed: True if the rows have a time.
             hold: how long after its event time a row may be emitted: the reader's watermark is held back by
                 it.
         """
         self.path = exchange_path(directory, ref)
-        self.delay = delay
+        self.timed = timed
         self.hold = hold
 
     def writer(self) -> Writer:
@@ -59,13 +59,13 @@ class Exchange:
 
     def add_marker(self, frame: DataFrame, watermark_ms: int) -> DataFrame:
         """Return the rows of an epoch with the watermark marker, if there is a watermark."""
-        if self.delay is None:
+        if not self.timed:
             return frame
         rows = frame.withColumn(MARKER, F.lit(False))
         watermark = watermark_ms * 1000 - self.hold
         if watermark <= 0:
             return rows
-        time = F.timestamp_micros(F.lit(watermark + self.delay))
+        time = F.timestamp_micros(F.lit(watermark + FIXED_DELAY))
         marker = frame.sparkSession.range(1).select(time.alias(TIME), F.lit(True).alias(MARKER))
         return rows.unionByName(marker, allowMissingColumns=True)
 
@@ -78,17 +78,17 @@ class Exchange:
         without rows.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        if self.delay is None:
+        if not self.timed:
             return self._files(spark, schema)
         stored = StructType([*schema.fields, StructField(MARKER, BooleanType())])
         rows = self._files(spark, stored).withColumn(PARTITION, F.when(~F.col(MARKER), "")).drop(MARKER)
-        timed = heartbeats.track(rows, TIME, self.path.name, delay=self.delay, run_on_start=run_on_start)
+        timed = heartbeats.track(rows, TIME, self.path.name, delay=FIXED_DELAY, run_on_start=run_on_start)
         return block_predicate_pushdown(timed)
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """Return all rows that are in the exchange now, as a batch."""
         frame = spark.read.parquet(str(self.path))
-        return frame if self.delay is None else frame.where(~F.col(MARKER)).drop(MARKER)
+        return frame.where(~F.col(MARKER)).drop(MARKER) if self.timed else frame
 
     def _files(self, spark: SparkSession, schema: StructType) -> DataFrame:
         # By default Spark ignores files that are a week older than the newest one.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, get_args
 
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError, did_you_mean
+from headrace.errors import OptionError, did_you_mean, reject_unknown_options
 from headrace.functions.calls import is_async
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.functions.reference import UserCode, reference_to
@@ -140,6 +140,7 @@ def function_node(
         LoadError: the function cannot be imported.
     """
     where = f"`{name}`"
+    reject_unknown_options(options, FunctionKeywords, where)
     reference = reference_to(code, where=where)
     target, columns = reference.load(), None
     if kind is not Filter:

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar
 
+from pydantic_core import InitErrorDetails
+
 from headrace.steps.base import Node, Ref
 from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.problems import MISSING_KEY, invalid, problem_at
 
+KEY_BY = "key_by"
 OTHER = "other"
 """The field of a model and of its node that refers to a second input."""
 
@@ -50,6 +54,13 @@ class StepModel(DocumentModel):
     def applies(cls, keys: Mapping[str, Any]) -> bool:
         """True if an entry with these keys contains this kind of step."""
         return cls.key in keys
+
+    @classmethod
+    def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
+        if error["type"] == "missing" and error["loc"] == (KEY_BY,):
+            problem = invalid(f"{cls.key} requires a key", "such as key_by: card", kind=MISSING_KEY)
+            return problem_at(error["loc"], problem)
+        return super().explain(error, data)
 
     def build(self, name: str, inputs: Inputs) -> Node:
         """Return the node of the step; the fields of the model are the attributes of the node."""

@@ -47,9 +47,8 @@ class IntervalJoin(JoinOn):
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         facts = super().output_facts(output, inputs)
-        left, right = self.retention
-        waits = {"inner": 0, "right": right, "full": max(left, right)}  # a pair has the later time of the two
-        return facts if output else replace(facts, hold=waits.get(self.how, left))
+        hold = 0 if self.how == "inner" else max(self.retention)  # a pair has the later time of the two
+        return facts if output else replace(facts, hold=hold)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from super().check(plan)

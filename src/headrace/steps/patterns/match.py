@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypedDict, Unpack
 from pydantic import Field
 
 from headrace.durations import Duration, text
-from headrace.errors import OptionError
+from headrace.errors import OptionError, reject_unknown_options
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
 from headrace.steps.base import MAIN, Node, Plan, Ref
@@ -160,6 +160,7 @@ def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Un
         OptionError: an option has an invalid value.
     """
     where = f"`{name}`"
+    reject_unknown_options(options, MatchKeywords, where)
     if not isinstance(pattern, Pattern):
         hint = 'begin one with patterns.step("small", "amount < 1")'
         raise OptionError(f"expected a pattern, got {pattern!r}", where=where, hint=hint)

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from headrace.connectors.base import Connector
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError
+from headrace.errors import OptionError, reject_unknown_options
 from headrace.patterns.elements import Order
 from headrace.schemas.fields import Schema
 from headrace.steps.base import MAIN, Node, Plan, Ref
@@ -146,6 +146,7 @@ def rules_node(
         OptionError: an option has an invalid value.
     """
     where = f"`{name}`"
+    reject_unknown_options(options, MatchRulesKeywords, where)
     if not isinstance(rules, str | Path | Connector) or not str(rules):
         hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
         raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)

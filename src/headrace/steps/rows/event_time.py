@@ -37,9 +37,7 @@ class EventTime(Node):
     verb: ClassVar[str] = "event_time"
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
-        return replace(
-            inputs[0], timed=True, by_clock=False, time_column=self.column, delay=self.out_of_order
-        )
+        return replace(inputs[0], timed=True, by_clock=False, time_column=self.column)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         facts = plan.facts(self.input)
@@ -92,7 +90,7 @@ class ClockTime(Node):
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         added = with_columns(inputs[0], [self.column])
-        return replace(added, timed=True, by_clock=True, time_column=self.column, delay=0)
+        return replace(added, timed=True, by_clock=True, time_column=self.column)
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         yield Blocks("a clock's watermark needs heartbeats, which only a Kafka topic could deliver there")

@@ -176,6 +176,9 @@ def lookup_node(
     """
     keys = (on,) if isinstance(on, str) else tuple(on)
     if not isinstance(table, Connector):
+        if not hasattr(table, "schema"):
+            hint = "such as connect.files(path=...), or a DataFrame"
+            raise OptionError(f"expected a table, got {table!r}", where=f"`{name}`", hint=hint)
         columns = Schema.of(schema) if schema is not None else None
         return Lookup(name, ref, keys, Opaque(table), None, columns, **loading)
     check_role(table, "table", f"`{name}`")

@@ -31,10 +31,12 @@ from headrace.steps.stateful.aggregate import check_keys
 from headrace.steps.stateful.describe import describe_emission, describe_window
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
 from headrace.steps.stateful.window_checks import check_emission, check_ttl, late_trigger, moving_bounds
+from headrace.steps.tables.changelog import row_columns
 from headrace.steps.tables.retractions import (
     check_window,
-    describe_retractions,
+    describe_removal,
     has_retractions,
+    keeps_rows,
     with_kept_values,
 )
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateBound, Tier
@@ -80,7 +82,7 @@ class WindowAggregate(Node):
             return late_facts(inputs[0])
         change: Change = "none" if self.emission.fires_once else "refinements"
         adds = change == "refinements" and self.emission.mode == "discarding"
-        return Facts(columns=self._columns(inputs[0].columns), timed=True, change=change, adds=adds)
+        return Facts(columns=self._columns(row_columns(inputs[0])), timed=True, change=change, adds=adds)
 
     def _columns(self, inputs: tuple[str, ...] | None) -> tuple[str, ...] | None:
         keys, results = names_of(self.keys), ("window", *names_of(self.aggregates), "pane")
@@ -100,7 +102,7 @@ class WindowAggregate(Node):
         yield from check_emission(self.window, self.emission)
         yield from check_ttl(self.window, self.ttl)
         if has_retractions(plan.facts(self.input)):
-            yield from check_window(self.window, native=self.native)
+            yield from check_window(self.window, self.emission, by_clock=plan.facts(self.input).by_clock)
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if (stale := moving_bounds(self.window, self.emission)) is not None:
@@ -119,7 +121,7 @@ class WindowAggregate(Node):
         if self.native:
             return Tier("native", 'Spark\'s own window: with late_rows="count" it drops late rows')
         changes = has_retractions(plan.facts(self.input))
-        removed = [f"removed rows: {describe_retractions(self.aggregates)}"] if changes else []
+        removed = [f"removed rows: {describe_removal(self.window, self.aggregates)}"] if changes else []
         return Tier("kernel", "; ".join([*self._kernel_reasons(), *self._slice_notes(plan), *removed]))
 
     def _kernel_reasons(self) -> Iterator[str]:
@@ -147,7 +149,7 @@ class WindowAggregate(Node):
 
     def state_bound(self, plan: Plan) -> StateBound:
         behind = out_of_order(plan, self) + self.emission.lateness
-        if has_retractions(plan.facts(self.input)):
+        if has_retractions(plan.facts(self.input)) and not keeps_rows(self.window):
             return with_kept_values(self._window_bound(behind), self.aggregates)
         return with_rows_in_state(self._window_bound(behind), self.aggregates)
 
@@ -155,7 +157,7 @@ class WindowAggregate(Node):
         each = f" of each {', '.join(names_of(self.keys))}" if self.keys else ""
         match self.window:
             case Global():
-                return self._key_bound(f"one window{each}", "" if self.ttl is not None else ", never expired")
+                return self._key_bound(f"one window{each}", "" if self.ttl else ", never expired")
             case Trailing(size):
                 return StateBound(f"the rows{each} of the last {text(size + behind)}")
             case Session(gap):

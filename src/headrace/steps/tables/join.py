@@ -118,7 +118,11 @@ class TableJoin(JoinOn):
             yield Finding(what, "give both event time", _KEYS)
         if not right.cdc and self.at != "event_time" and right.change != "table":
             hint = "make a table of it with key_by(...).latest(...), or set within= to join two streams"
-            yield Finding(f"expected a table on the right, and `{self.other}` is a stream", hint, ("with",))
+            yield Finding(
+                f"expected a table on the right, and `{self.other.step.split(':')[0]}` is a stream",
+                hint,
+                ("with",),
+            )
         if self.outer_right and left.change != "table":
             hint = "make a table of it with key_by(...).latest(...), or use inner or left"
             yield Finding(

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from headrace.steps.expressions import Named, PythonFold
 from headrace.steps.facts import Facts
 from headrace.steps.traits import Finding, StateBound
-from headrace.windows import Global, Sliding, Tumbling, Window
+from headrace.triggers import Emission
+from headrace.windows import Global, Session, Sliding, Tumbling, Window
 
 _CALL = re.compile(r"\b([a-z_]\w*)\s*\(\s*(distinct\b)?", re.IGNORECASE)
 _SUBTRACT = ("count", "count_if")
@@ -47,12 +48,28 @@ def with_kept_values(bound: StateBound, aggregates: Named) -> StateBound:
     return StateBound(f"{bound.kept}; the values of {', '.join(kept)}", bound.grows, bound.hint)
 
 
-def check_window(window: Window, *, native: bool) -> Iterator[Finding]:
+def keeps_rows(window: Window) -> bool:
+    """Return True if a window over a changelog takes a removed row out of the rows that it keeps.
+
+    Other windows have fixed bounds, and their aggregates process the row.
+    """
+    return not isinstance(window, Tumbling | Sliding | Global)
+
+
+def describe_removal(window: Window, aggregates: Named) -> str:
+    """Return how a window over a changelog processes a removed row."""
+    return "taken out of the rows that wait" if keeps_rows(window) else describe_retractions(aggregates)
+
+
+def check_window(window: Window, emission: Emission, *, by_clock: bool) -> Iterator[Finding]:
     """Yield a problem if a window cannot process retractions."""
-    if not isinstance(window, Tumbling | Sliding | Global):
-        kind = type(window).__name__.lower()
-        what = f"{kind} windows take rows that never change, and its input is a table"
-        yield Finding(what, "tumbling, sliding and global windows take tables", ("window",))
-    if native:
+    kind = type(window).__name__.lower()
+    if isinstance(window, Session) and not emission.fires_once:
+        what = "a session over a table fires once, when it closes"
+        yield Finding(what, "remove early, late, lateness and trigger", ("emit", "window"))
+    if window.order_dependent and (by_clock or getattr(window, "order", "") == "arrival"):
+        what = f"{kind} windows in arrival order take rows that never change, and its input is a table"
+        yield Finding(what, "use event time, and remove order", ("window",))
+    if emission.late_rows == "count":
         what = 'late_rows="count" runs on Spark\'s own operators, which have no retractions'
         yield Finding(what, "remove late_rows", ("late_rows", "emit"))

@@ -22,8 +22,9 @@ object GroupedPlan {
    *
    * @param frame the input, with internal columns
    * @param grouped `frame` grouped by key and aggregated
+   * @param retracts false if the aggregates see no rows that remove others
    */
-  def apply(frame: Dataset[Row], grouped: Dataset[Row]): GroupedPlan = {
+  def apply(frame: Dataset[Row], grouped: Dataset[Row], retracts: Boolean = true): GroupedPlan = {
     val input = OperatorPlan.analyzed(frame).output
     val aggregate = OperatorPlan.analyzed(grouped) match {
       case a: Aggregate if a.child.output.map(_.exprId) == input.map(_.exprId) => a
@@ -41,7 +42,8 @@ object GroupedPlan {
         case other => other
       }.map(OperatorPlan.inlineCommonExpressions)
     rejectPython(results)
-    GroupedPlan(input, keys, columns.map(_.name), Retractions.rewrite(results, input))
+    GroupedPlan(
+      input, keys, columns.map(_.name), if (retracts) Retractions.rewrite(results, input) else results)
   }
 
   private def rejectPython(results: Seq[Expression]): Unit = results.flatMap(_.collect { case p: PythonUDF =>

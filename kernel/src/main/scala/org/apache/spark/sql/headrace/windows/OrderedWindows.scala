@@ -6,7 +6,7 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
-import org.apache.spark.sql.headrace.operators.state.{OrderedBuffer, SlotStore}
+import org.apache.spark.sql.headrace.operators.state.{BufferedRow, OrderedBuffer, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
 /** State of a key with order-dependent windows. */
@@ -147,10 +147,18 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
     if (state.backlog.earliest < now.watermark) {
       val ready = state.backlog.release(now.watermark, store)
       panes.counts.add(Counts.Pending, -ready.length)
-      ready.foreach(entry => onRow(key, state, entry.event, now, out))
+      val rows = if (panes.layout.isChangelog) withoutRemoved(ready, now, out) else ready
+      rows.foreach(entry => onRow(key, state, entry.event, now, out))
     }
     advance(key, state, now, out)
     if (now.ended) state.open.toVector.foreach(close(key, state, _, now, out))
+  }
+
+  private def withoutRemoved(ready: Array[BufferedRow], now: Now, out: TaggedRows): Array[BufferedRow] = {
+    val (rows, unknown) = panes.layout.changes.cancel(ready)
+    unknown.foreach(entry => panes.emitLate(entry.event, None, now, LateReason.TooLate, out))
+    panes.counts.add(Counts.Superseded, ready.length - rows.length - unknown.length)
+    rows
   }
 
   private def afterRows(key: InternalRow, store: SlotStore, state: OrderedState, now: Now, visited: Long,

@@ -64,6 +64,7 @@ final class TrailingCodec {
 final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
   private val spec = panes.spec
   private val counts = panes.counts
+  private val layout = panes.layout
   private val codec = new TrailingCodec
   private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 
@@ -71,14 +72,16 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val state = codec.read(store.get(0))
     release(key, state, now, out)
-    val added = mutable.ArrayBuffer.empty[TrailingRow]
+    val added, removed = mutable.ArrayBuffer.empty[TrailingRow]
     events.foreach { event =>
       counts.add(Counts.Rows, 1)
       event.time match {
         case None => panes.emitLate(event, None, now, LateReason.NoEventTime, out)
         case Some(time) if time < 0 || tooLate(time, now) =>
           panes.emitLate(event, Some((time - size, time)), now, LateReason.TooLate, out)
-        case Some(time) => added += new TrailingRow(time, panes.layout.bufferedRow(event.row).copy(), 0, null)
+        case Some(time) =>
+          val entry = new TrailingRow(time, layout.bufferedRow(event.row).copy(), 0, null)
+          if (layout.isChangelog && layout.changes.removes(entry.row)) removed += entry else added += entry
       }
     }
     counts.add(Counts.Folded, added.size)
@@ -86,6 +89,7 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
     added.foreach(entry => if (entry.time < now.watermark) markAffected(state.rows, entry.time))
     state.rows ++= added
     Arrays.sort(state.rows, byTime)
+    removed.foreach(remove(state, _, now, out))
     release(key, state, now, out)
     save(store, state, now)
   }
@@ -95,6 +99,27 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
     if (state.timerAt <= due) state.timerAt = Long.MaxValue
     release(key, state, now, out)
     save(store, state, now)
+  }
+
+  /** Takes a row of a changelog out; results that contain it are emitted again. */
+  private def remove(state: TrailingState, removal: TrailingRow, now: Now, out: TaggedRows): Unit = {
+    val at = layout.changes.indexOf(state.rows, removal)
+    if (at < 0) {
+      val event = Event(removal.row, Some(removal.time))
+      panes.emitLate(event, Some((removal.time - size, removal.time)), now, LateReason.TooLate, out)
+    } else {
+      val entry = state.rows(at)
+      state.rows = state.rows.patch(at, Nil, 1)
+      if (entry.emitted) {
+        retract(entry, out)
+        markAffected(state.rows, entry.time)
+        counts.add(Counts.Settled, 1)
+      } else {
+        counts.add(Counts.Folded, -1)
+        counts.add(Counts.Placed, -1)
+      }
+      counts.add(Counts.Superseded, if (entry.emitted) 1 else 2)
+    }
   }
 
   private def tooLate(time: Long, now: Now): Boolean = now.watermark != Time.None &&
@@ -120,17 +145,20 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
 
   private def emit(key: InternalRow, entry: TrailingRow, buffer: InternalRow, out: TaggedRows): Unit = {
     val values = panes.aggregates.result(buffer, key).getBytes
-    val pane = Pane(entry.time - size, entry.time, 0, entry.time, entry.index, PaneTiming.OnTime, values)
-    if (entry.last != null) {
-      val last = pane.copy(index = entry.index - 1, values = entry.last)
-      out.emit(0, panes.layout.trailingRow(entry.row, last, retraction = true))
-      counts.add(Counts.Retractions, 1)
-    }
-    out.emit(0, panes.layout.trailingRow(entry.row, pane, retraction = false))
+    retract(entry, out)
+    out.emit(0, layout.trailingRow(entry.row, pane(entry, entry.index, values), retraction = false))
     counts.add(Counts.Panes, 1)
     entry.index += 1
     if (spec.mode == PaneMode.Retracting) entry.last = values
   }
+
+  private def retract(entry: TrailingRow, out: TaggedRows): Unit = if (entry.last != null) {
+    out.emit(0, layout.trailingRow(entry.row, pane(entry, entry.index - 1, entry.last), retraction = true))
+    counts.add(Counts.Retractions, 1)
+  }
+
+  private def pane(entry: TrailingRow, index: Int, values: Array[Byte]): Pane =
+    Pane(entry.time - size, entry.time, 0, entry.time, index, PaneTiming.OnTime, values)
 
   private def save(store: SlotStore, state: TrailingState, now: Now): Unit = {
     val all = state.rows.length

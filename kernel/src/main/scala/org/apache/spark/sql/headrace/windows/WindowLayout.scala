@@ -3,6 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.headrace.tables.Change
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -16,6 +17,9 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
   private val when = input.indexWhere(_.name == "__when")
   private val of = input.indexWhere(_.name == "__of")
 
+  /** True if the rows are those of a changelog. */
+  val isChangelog: Boolean = input.exists(_.name == Change.Hidden)
+
   /** True if windows have a number: their bounds depend on the rows. */
   val numbered: Boolean = kind match {
     case _: Sliding | _: Session | GlobalWindow | _: Trailing => false
@@ -27,7 +31,7 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
   private val carried: Seq[Attribute] = kind match {
     case _: Trailing =>
       val row = input.filterNot(_.name.startsWith("__"))
-      val resultNames = names.toSet + "window" + "pane"
+      val resultNames = names.toSet ++ Seq("window", "pane") ++ (if (isChangelog) Seq(Change.Shown) else Nil)
       (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => resultNames(a.name))
     case _ => keys
   }
@@ -51,6 +55,9 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
   /** A row as buffered in state, without position and time. Reuses its result. */
   @transient lazy val bufferedRow: UnsafeProjection = UnsafeProjection.create(
     input.map(a => if (a.name == "__position" || a.name == "__ts") Literal(null, a.dataType) else a), input)
+
+  /** Removed rows among those that are buffered. */
+  @transient lazy val changes: ChangelogRows = new ChangelogRows(input)
 
   /** The row of a pane. */
   def paneRow(key: InternalRow, pane: Pane, retraction: Boolean): InternalRow =

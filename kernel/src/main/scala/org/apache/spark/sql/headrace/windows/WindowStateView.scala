@@ -30,7 +30,7 @@ final class WindowStateView(step: WindowStep) {
   def waiting(entries: Dataset[Row]): Dataset[Row] = decode(entries, columns.waiting)(_.waiting)
 
   /** True if the state may hold buffered rows. */
-  def ordered: Boolean = step.spec.ordered
+  def ordered: Boolean = step.spec.ordered || step.keepsSessions
 
   private def decode(entries: Dataset[Row], schema: StructType)(
       read: WindowStateReader => (Row, Long, Array[Byte]) => Iterator[Row]): Dataset[Row] = {
@@ -76,6 +76,7 @@ final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
   def windows(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = {
     val open = step.spec.kind match {
       case _: Trailing => Iterator.empty
+      case _ if step.keepsSessions => Iterator.empty
       case _: Session => sessions.read(bytes).iterator
       case _ if !step.spec.ordered => Iterator.single(panes.read(bytes))
       case _ => if (slot == 0) codec.read(bytes).open.iterator else Iterator.empty
@@ -97,7 +98,7 @@ final class WindowStateReader(step: WindowStep, columns: WindowStateColumns) {
   }
 
   def waiting(key: Row, slot: Long, bytes: Array[Byte]): Iterator[Row] = step.spec.kind match {
-    case _: Trailing => trailing.read(bytes).rows.iterator
+    case _: Trailing | _: Session => trailing.read(bytes).rows.iterator
         .map(entry => waiting(key, entry.time, entry.index, entry.row))
     case _ =>
       val rows = if (slot == 0) codec.read(bytes).backlog.tailRows else RowChunk.rows(bytes, 0, bytes.length)

@@ -29,6 +29,9 @@ final class WindowStep private (@transient plan: GroupedPlan, @transient declare
     Seq("main" -> layout.main), whole = Some(plan.input), window = layout.window)
   val aggregates: Aggregates = if (raw.size == plan.input.size) declared else declared.withInput(raw)
 
+  /** True if the state holds the rows of open sessions. */
+  def keepsSessions: Boolean = layout.isChangelog && spec.kind.isInstanceOf[Session]
+
   /** True if overlapping windows share slices. */
   val slices: Boolean = spec.sharesSlices && declared.commutative
   override def time: StepTime.Value = StepTime.of(spec.byClock)
@@ -49,6 +52,7 @@ final class WindowStep private (@transient plan: GroupedPlan, @transient declare
     case s: Sliding if slices => new SlicedWindows(panes, WindowGrid.sliding(s))
     case s: Sliding => new AlignedWindows(panes, WindowGrid.sliding(s))
     case GlobalWindow => new AlignedWindows(panes, WindowGrid.Whole)
+    case Session(gap) if layout.isChangelog => new ChangelogSessions(panes, gap)
     case Session(gap) => new SessionWindows(panes, gap)
     case c: Count => new CountWindows(panes, c)
     case d: Delta => new DeltaWindows(panes, d)
@@ -81,10 +85,12 @@ object WindowStep {
    * @param text the declaration as JSON
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
-    val read = GroupedPlan(frame, grouped)
-    val present = Retractions.removes(read.input).map(Retractions.present).toSeq
+    val spec = WindowingSpec.parse(text)
+    val retracts = WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
+    val read = GroupedPlan(frame, grouped, retracts)
+    val present = if (retracts) Retractions.removes(read.input).map(Retractions.present).toSeq else Nil
     val plan = read.copy(names = read.names ++ present.map(_ => Present), results = read.results ++ present)
     val eager = frame.isStreaming && frame.sparkSession.conf.get(Eager, "false").toBoolean
-    new WindowStep(plan, plan.aggregates, WindowingSpec.parse(text).copy(eager = eager), frame.isStreaming)
+    new WindowStep(plan, plan.aggregates, spec.copy(eager = eager), frame.isStreaming)
   }
 }
