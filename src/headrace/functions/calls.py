@@ -85,26 +85,33 @@ def close_all(instances: dict[str, Any]) -> None:
 
 def call_each(
     callee: Callee, rows: Iterable[Any], name: str, *, concurrency: int, timeout: float | None
-) -> Iterator[Any]:
+) -> list[Any]:
     """Call the function once per row.
 
-    Yield results, or a `Failure` in their place, in the order of the rows.
+    Return results, or a `Failure` in their place, in the order of the rows.
     """
     if callee.loop is not None:
         calls = _call_concurrently(callee.function, list(rows), name, concurrency, timeout)
-        yield from callee.loop.run_until_complete(calls)
-        return
-    function = callee.function
-    for row in rows:
+        return callee.loop.run_until_complete(calls)
+    function = callee.function if timeout is None else _limit_calls(callee.function, timeout)
+    results: list[Any] = []
+    append, remaining = results.append, iter(rows)
+    while True:
         try:
-            if timeout is None:
-                yield function(row)
-            else:
-                with time_limit(timeout):
-                    result = function(row)
-                yield result
+            for row in remaining:
+                append(function(row))
         except RAISED as error:
-            yield describe_failure(error, name)
+            append(describe_failure(error, name))
+        else:
+            return results
+
+
+def _limit_calls(function: Callable[..., Any], timeout: float) -> Callable[[Any], Any]:
+    def call(row: Any) -> Any:
+        with time_limit(timeout):
+            return function(row)
+
+    return call
 
 
 async def _call_concurrently(

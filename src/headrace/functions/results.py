@@ -36,6 +36,7 @@ class OutputColumns:
     def __init__(self, schema: pyarrow.Schema) -> None:
         self.schema = schema
         self.names = list(schema.names)
+        self._width = len(self.names)
         self._known = set(self.names)
         exact = [_EXACT.get(field.type, (None, None)) for field in schema]
         self._kinds = tuple(kind for kind, _ in exact)
@@ -129,11 +130,13 @@ class OutputColumns:
         Raises:
             WrongResult: the result is no row, or a value does not fit its column.
         """
-        values = self.values(result)
-        fits = tuple(map(type, values)) == self._kinds or self._fits_with_nulls(values)
+        values = result if type(result) is tuple and len(result) == self._width else self.values(result)
+        if tuple(map(type, values)) != self._kinds and not self._fits_with_nulls(values):
+            return self.checked(values)
         for at, limits in self._limits:
-            fits = fits and (values[at] is None or values[at] in limits)
-        return values if fits else self.checked(values)
+            if values[at] not in limits and values[at] is not None:
+                return self.checked(values)
+        return values
 
     def _fits_with_nulls(self, values: Values) -> bool:
         return all(

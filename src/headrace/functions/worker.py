@@ -118,14 +118,14 @@ class FunctionLoop:
         names = [*self._call.output.names, *carried, FAILED, ROW]
         return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload, numbers], names=names)
 
-    def _calls(self, batch: pyarrow.RecordBatch) -> Iterator[Any]:
+    def _calls(self, batch: pyarrow.RecordBatch) -> list[Any]:
         shown = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
         call = self._call
         rows = iterate_rows(shown, self._row_type(shown))
         return call_each(self._callee, rows, call.name, concurrency=call.concurrency, timeout=call.timeout)
 
     def _map(self, batch: pyarrow.RecordBatch) -> Made:
-        results = list(self._calls(batch))
+        results = self._calls(batch)
         return self._make(results, range(len(results)))
 
     def _flat_map(self, batch: pyarrow.RecordBatch) -> Made:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import GeneratorType
-from typing import Any, NamedTuple
+from typing import Any
 
 from headrace.functions.calls import time_limit
 from headrace.functions.failures import RAISED, Failure, WrongResult, describe_failure
@@ -63,13 +63,11 @@ class Moment:
         return self.watermark is not None and self.watermark >= END
 
 
-class _Call(NamedTuple):
-    """A successful call since the last stored point, to be repeated if a later one raises."""
+_Call = tuple[Callable[[Any], Any], Any, int | None, str]
+"""A call of a method: its argument, its time, and the timer that fired, if any.
 
-    run: Callable[[Any], Any]
-    argument: Any
-    time: int | None
-    fired: str = ""
+Successful calls since the last stored point are repeated if a later one raises. There is one for each row.
+"""
 
 
 @dataclass
@@ -95,6 +93,7 @@ class ProcessorRuntime:
         self._state = KeyState(self.processor.cells, known)
         self._visit = Visit(self._state)
         self.processor._visit = self._visit
+        self._process = self.processor.process
         self._domains = {name: timer.domain for name, timer in self.processor.declared_timers.items()}
 
     @property
@@ -120,7 +119,7 @@ class ProcessorRuntime:
 
     def row(self, row: Any, time: int | None) -> None:
         """Process a row of the key."""
-        if not self._attempt(_Call(self.processor.process, row, time)):
+        if not self._attempt((self._process, row, time, "")):
             self.failed.append(Failed(row, self._visit.key, self._failure))
 
     def end(self) -> Saved:
@@ -146,7 +145,7 @@ class ProcessorRuntime:
                 del pending[name]
             self._visit.timers.pop(name, None)
             method = getattr(self.processor, f"on_{name}")
-            if not self._attempt(_Call(method, to_datetime(time), time, name)):
+            if not self._attempt((method, to_datetime(time), time, name)):
                 self._visit.timers.pop(name, None)
                 reason = f"timer `{name}` at {to_datetime(time)}: {self._failure.reason}"
                 self.failed.append(Failed(None, self._visit.key, Failure(reason, self._failure.traceback)))
@@ -169,7 +168,7 @@ class ProcessorRuntime:
 
     def _attempt(self, call: _Call) -> bool:
         """Make a call; if it raises, undo its changes and return False."""
-        self._visit.time = call.time
+        self._visit.time = call[2]
         self.calls += 1
         try:
             if self.timeout is None:
@@ -179,7 +178,7 @@ class ProcessorRuntime:
                     rows = self._run(call)
         except RAISED as error:
             self._failure = describe_failure(error, self.name)
-            self._undo(call.fired)
+            self._undo(call[3])
             return False
         self.emitted += rows
         self._calls.append(call)
@@ -204,8 +203,8 @@ class ProcessorRuntime:
         key = self._visit.key
         self._visit.enter(key, self._point, self._moment)
         for call in self._calls:
-            self._visit.time = call.time
-            self._visit.timers.pop(call.fired, None)
+            _, _, self._visit.time, earlier = call
+            self._visit.timers.pop(earlier, None)
             self._run(call)
         self._visit.timers.pop(fired, None)
         self._calls.clear()
@@ -216,7 +215,7 @@ def _iterate(result: Any) -> Iterable[Any]:
     """Return the rows of a result: an iterable of rows, one row, or None."""
     if result is None:
         return ()
-    if isinstance(result, GeneratorType | list):
+    if type(result) is GeneratorType or isinstance(result, list):
         return result
     if isinstance(result, str | bytes):
         raise WrongResult(f"returned {result!r:.80}, expected rows")

@@ -179,10 +179,10 @@ class ProcessorLoop:
     def _results(self) -> Iterator[pyarrow.RecordBatch]:
         emitted, failed = self._runtime.take()
         for output, columns in self._columns.items():
-            rows = [row for row in emitted if row[0] == output]
+            rows = emitted if len(self._columns) == 1 else [row for row in emitted if row[0] == output]
             if rows:
                 arrays = columns.arrays(columns.transpose([values for _, values, _ in rows]))
-                times = [time for _, _, time in rows]
+                times = [time for _, _, time in rows] if self._call.timed else []
                 yield self._batch(output, {f"__{output}": self._struct(output, arrays, times)}, len(rows))
         if failed:
             yield self._batch(DEAD_LETTERS, {f"__{DEAD_LETTERS}": self._dead_letters(failed)}, len(failed))

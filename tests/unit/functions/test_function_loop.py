@@ -96,6 +96,19 @@ def test_exit_in_a_function_fails_its_row(kind: str) -> None:
     assert [letter["reason"].split(" (")[0] for letter in failed.values()] == ["SystemExit: no licence"] * 2
 
 
+def test_a_function_is_called_once_per_row_also_if_it_raises_stop_iteration() -> None:
+    calls: list[int] = []
+
+    def f(row: Any) -> Any:
+        calls.append(row.n)
+        return ("x", next(iter([row.n] if row.n % 2 else [])))
+
+    good, failed = run("map", f, 4)
+    assert calls == [0, 1, 2, 3] * 2
+    assert [row["n"] for row in good] == [1, 3] * 2
+    assert sorted(failed) == [0, 2, 4, 6]
+
+
 def test_a_wrong_row_fails_all_rows_of_its_call() -> None:
     def f(row: Any) -> Iterator[Any]:
         yield "a", row.n
