@@ -1,6 +1,6 @@
 """User code in Python: Headrace's steps beside Spark's own way to call Python, Bytewax and Quix Streams.
 
-    map          a function per row, beside `@udf(useArrow=True)`
+    map          a function per row, beside `@udf(useArrow=True)` of one column, and of all columns as a row
     map_batches  a function per Arrow batch, beside `mapInArrow`
     process      the mean of the last 100 amounts of each key, beside `transformWithState` in Python and
                  Bytewax's `stateful_map`
@@ -77,12 +77,18 @@ def maps(spark: SparkSession, place: Path, options: argparse.Namespace) -> list[
         return row.id, score(row.amount)
 
     by_column: Any = F.udf(score, "double", useArrow=True)
-    return _both(
+    by_struct: Any = F.udf(by_row, MADE, useArrow=True)
+    return _compare(
         spark,
         place,
         options,
-        names=("map", "@udf(useArrow=True)"),
-        by_hand=lambda rows: rows.select("id", by_column("amount").alias("score")),
+        kind="map",
+        by_hand={
+            "@udf(useArrow=True)": lambda rows: rows.select("id", by_column("amount").alias("score")),
+            "@udf(useArrow=True) of rows": lambda rows: rows.select(
+                by_struct(F.struct("id", "k", "amount")).alias("made")
+            ).select("made.*"),
+        },
         ours=lambda rows: rows.map("step", by_row, output=MADE),
     )
 
@@ -99,12 +105,12 @@ def batches(spark: SparkSession, place: Path, options: argparse.Namespace) -> li
             yield pyarrow.RecordBatch.from_arrays(arrays, names=["id", "score"])
 
     mapper: Any = by_batches
-    return _both(
+    return _compare(
         spark,
         place,
         options,
-        names=("map_batches", "mapInArrow"),
-        by_hand=lambda rows: rows.mapInArrow(mapper, MADE),
+        kind="map_batches",
+        by_hand={"mapInArrow": lambda rows: rows.mapInArrow(mapper, MADE)},
         ours=lambda rows: rows.map_batches("step", by_table, output=MADE),
     )
 
@@ -154,12 +160,12 @@ def processors(spark: SparkSession, place: Path, options: argparse.Namespace) ->
         grouped = rows.groupBy("k")
         return grouped.transformWithState(SparkMeans(), MADE, "Append", "None")  # type: ignore[no-any-return]
 
-    return _both(
+    return _compare(
         spark,
         place,
         options,
-        names=("process", "transformWithState in Python"),
-        by_hand=by_spark,
+        kind="process",
+        by_hand={"transformWithState in Python": by_spark},
         ours=lambda rows: rows.key_by("k").process("step", Means),
         others={"Bytewax": lambda: _bytewax(spark, place / "rows")},
     )
@@ -214,18 +220,18 @@ def _in_memory(spark: SparkSession, source: Path) -> list[tuple[str, tuple[int, 
     return _rows[source]
 
 
-def _both(
+def _compare(
     spark: SparkSession,
     place: Path,
     options: argparse.Namespace,
     *,
-    names: tuple[str, str],
-    by_hand: Step,
+    kind: str,
+    by_hand: dict[str, Step],
     ours: Step,
     others: dict[str, Callable[[], float]] | None = None,
 ) -> list[Measured]:
     """Measure a step through Spark by hand and through Headrace; the sums of the results must be equal."""
-    source, kind = place / "rows", names[0]
+    source = place / "rows"
     if not source.exists():
         write_input(spark, source, options.rows)
     sums: dict[str, set[float]] = {}
@@ -233,8 +239,11 @@ def _both(
     def checked(name: str, run: Callable[[], float]) -> Callable[[], None]:
         return lambda: sums.setdefault(name, set()).add(round(run(), 2))
 
+    def in_spark(step: Step) -> Callable[[], float]:
+        return lambda: _sum(spark, _run_by_hand(spark, source, place / uuid4().hex, step))
+
     contenders = {
-        names[1]: lambda: _sum(spark, _run_by_hand(spark, source, place / uuid4().hex, by_hand)),
+        **{name: in_spark(step) for name, step in by_hand.items()},
         "Headrace": lambda: _sum(spark, _run_ours(source, place / uuid4().hex, ours)),
         **(others or {}),
     }
