@@ -24,6 +24,7 @@ from headrace.connectors.files.store import HadoopStore, LocalStore, Store, loca
 from headrace.connectors.ledger import Ledger, LedgerEntry
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.spark.gateway import GatewayError, session_of_thread
+from headrace.spark.row_counter import RowCounter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -69,20 +70,16 @@ class FilesWriter:
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> _Parts:
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as f
-
         place = f"{self._internal}/staging/{self._active_ledger.token}-{epoch}"
-        observed = Observation()
-        rows_frame = self._convert(frame).observe(observed, f.count(f.lit(1)).alias("rows"))
+        counter = RowCounter(self._convert(frame))  # an Observation takes a fifth of the time of a write
+        rows_frame = counter.frame
         if self._running.mode == "complete":
             rows_frame = rows_frame.coalesce(1)
         with self._wrap_errors(f"epoch {epoch} can't be written to {self._root}"):
             writer = rows_frame.write.mode("overwrite").partitionBy(*self._options.partition_by)
             writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{place}")
             reach("files.staged")
-            rows = int(observed.get["rows"])
-            return _Parts(rows, self._moves(place, epoch, rows))
+            return _Parts(counter.rows, self._moves(place, epoch, counter.rows))
 
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, _Parts):
