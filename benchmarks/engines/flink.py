@@ -21,7 +21,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -153,16 +153,13 @@ class Flink:
                 samples.append((seconds, count))
                 if count >= total:
                     break
-            written = -1
-            while (now := self.count_written(job)) != written:
-                written = now
-                time.sleep(_SETTLED)
+            written = final_count(lambda: self.count_written(job))
         finally:
             self.stop(job)
         return measure_range(samples, warm, events), written
 
     def count_written(self, job: Any) -> int:
-        """Return the number of rows that a job's sink has received so far."""
+        """Return the number of rows that a job's sink had received at the last refresh of Flink's metrics."""
         return sum(self._metrics(str(job.getJobID()), _SINK_ROWS).values())
 
     def run(self, insert: str, timeout: float = 1800) -> float:
@@ -226,6 +223,21 @@ class Flink:
                 for metric in _get(self._rest, f"{place}?{query}"):
                     values[metric["id"]] = int(metric["value"])
         return values
+
+
+def final_count(read: Callable[[], int]) -> int:
+    """Return a metric of Flink's once it has not changed for a while.
+
+    Flink answers with the metrics of its last refresh and only then starts the next one (`update` of its class
+    MetricFetcherImpl). Two requests far apart therefore return the same old count while rows are still on their
+    way to the sink; frequent requests return current counts.
+    """
+    count, changed = -1, time.monotonic()
+    while time.monotonic() < changed + _SETTLED:
+        if (now := read()) != count:
+            count, changed = now, time.monotonic()
+        time.sleep(_POLL)
+    return count
 
 
 def kafka_table(

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.connectors.cases import HEADRACE, PYSPARK
 from benchmarks.connectors.setting import Side
-from benchmarks.joins import lookups, streams
+from benchmarks.joins import lookups, model, streams
 from benchmarks.joins.events import Clicks, Payments, Quotes, Rows, Trades, Views
 
 FLINK = "Flink SQL"
@@ -36,10 +36,10 @@ class JoinCase:
     kinds: tuple[type[Rows], ...]
     default: Sizes
     sides: tuple[Side, ...]
+    count: Callable[[int, int], int]
+    """Counts the results that a topic of so many rows and keys must have."""
     table: Callable[[int], AbstractContextManager[str]] | None = None
     """Starts the server of a lookup."""
-    expected: Callable[[Sizes], int] | None = None
-    """Counts the results, if sides read different numbers of events."""
 
     def side(self, name: str) -> Side:
         return next(side for side in self.sides if side.name == name)
@@ -60,12 +60,14 @@ class JoinCase:
 
     def topics(self, sizes: Sizes) -> list[Rows]:
         """Return the topics: of two, each has half of the events."""
-        rows = (sizes.warm + sizes.events) // len(self.kinds)
-        return [kind(rows, sizes.keys) for kind in self.kinds]
+        return [kind(self._rows(sizes), sizes.keys) for kind in self.kinds]
 
+    def expected(self, sizes: Sizes) -> int:
+        """Return the number of results, computed by a model."""
+        return self.count(self._rows(sizes), sizes.keys)
 
-def _hits(sizes: Sizes) -> int:
-    return Payments(sizes.warm + sizes.events, sizes.keys).hits
+    def _rows(self, sizes: Sizes) -> int:
+        return (sizes.warm + sizes.events) // len(self.kinds)
 
 
 CASES = (
@@ -79,6 +81,7 @@ CASES = (
             Side(FLINK, streams.interval_by_flink, aim=1.0),
             Side(HEADRACE, streams.interval),
         ),
+        model.count_pairs,
     ),
     JoinCase(
         "as_of",
@@ -86,6 +89,7 @@ CASES = (
         (Trades, Quotes),
         Sizes(2_000_000, 2_000_000, 500_000, keys=10_000),
         (Side(FLINK, streams.as_of_by_flink, aim=1.0), Side(HEADRACE, streams.as_of)),
+        model.count_priced,
     ),
     JoinCase(
         "redis",
@@ -93,8 +97,8 @@ CASES = (
         (Payments,),
         Sizes(500_000, 1_000_000, 500_000, keys=1_000_000),
         (Side(EACH, lookups.each_from_redis, aim=20, share=0.1), Side(HEADRACE, lookups.from_redis)),
+        model.count_known,
         lookups.redis,
-        _hits,
     ),
     JoinCase(
         "postgres",
@@ -102,7 +106,7 @@ CASES = (
         (Payments,),
         Sizes(500_000, 1_000_000, 500_000, keys=1_000_000),
         (Side(EACH, lookups.each_from_postgres, aim=20, share=0.1), Side(HEADRACE, lookups.from_postgres)),
+        model.count_known,
         lookups.postgres,
-        _hits,
     ),
 )

@@ -37,6 +37,16 @@ def fill_template(template: str, values: dict[str, str]) -> str:
     return "".join([values[name] if name else text for name, text in _parts(template)])
 
 
+def template_format(template: str, columns: Sequence[str]) -> str:
+    """Return a template as a format string for the values of these columns, to fill it many times.
+
+    >>> template_format("{room}/{{alarm}}", ["building", "room"]).format("A", "12")
+    '12/{alarm}'
+    """
+    parts = ((name, text.replace("{", "{{").replace("}", "}}")) for name, text in _parts(template))
+    return "".join(f"{{{columns.index(name)}}}" if name else text for name, text in parts)
+
+
 def template_expression(template: str, fields: Fields, where: str) -> str:
     """Return the SQL expression of a template's text; a null value is empty text.
 

@@ -54,6 +54,18 @@ def test_thousands_of_keys_of_several_columns(server: Server, table: str) -> Non
     }
 
 
+def test_keys_with_quotes_braces_and_backslashes(server: Server, table: str) -> None:
+    backslash = "chr(92)" if server.kind == "postgres" else "char(92)"
+    server.sql(f"CREATE TABLE {table} (card varchar(20) PRIMARY KEY, v int)")
+    server.sql(
+        f"""INSERT INTO {table} VALUES ('a"b', 1), ('{{c,d}}', 2), (concat('e', {backslash}), 3), ('', 4)"""
+    )
+    reader = connector(server, table).key_table(LookupContext("step", ("card",), None)).connect()
+    actual = reader.rows([('a"b',), ("{c,d}",), ("e\\",), ("",), ("null",)])
+    reader.close()
+    assert actual == {('a"b',): [("1",)], ("{c,d}",): [("2",)], ("e\\",): [("3",)], ("",): [("4",)]}
+
+
 def test_server_that_comes_back_is_retried(
     spark: SparkSession, server: Server, table: str, tmp_path: Path
 ) -> None:

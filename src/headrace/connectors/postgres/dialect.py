@@ -123,7 +123,7 @@ class PostgresDialect(Dialect):
         arrays = ", ".join(f"CAST(CAST(%s AS text[]) AS {kind}[])" for kind in key.values())
         names = self.quote_all(key).replace("%", "%%")
         return f"({names}) IN (SELECT * FROM unnest({arrays}))", [
-            list(column) for column in zip(*keys, strict=True)
+            _array_literal(column) for column in zip(*keys, strict=True)
         ]
 
     def quote(self, name: str) -> str:
@@ -250,6 +250,16 @@ class _Session:
 def _refusal(error: Exception) -> str:
     """Return the server's message when it refused a connection; empty if it sent none."""
     return str(error).partition("FATAL:")[2]
+
+
+def _array_literal(texts: Iterable[str]) -> str:
+    r"""Return texts as PostgreSQL writes an array; psycopg converts a list item by item, in Python.
+
+    >>> _array_literal(["a", 'b"c', "d\\e"])
+    '{"a","b\\"c","d\\\\e"}'
+    """
+    escaped = (text.replace("\\", r"\\").replace('"', r"\"") for text in texts)
+    return '{"' + '","'.join(escaped) + '"}'
 
 
 def _quote(name: str) -> str:

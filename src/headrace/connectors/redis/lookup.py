@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from headrace.connectors.base import Key, LookupContext, Values
 from headrace.connectors.redis.server import RedisServer, decode_text
-from headrace.connectors.templates import fill_template, template_columns
+from headrace.connectors.templates import template_columns, template_format
 from headrace.connectors.text_values import cast_expressions, text_of
 from headrace.errors import SourceError, did_you_mean
 
@@ -51,7 +51,8 @@ class RedisKeyReader:
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
         table = self._table
-        names = [fill_template(table.template, dict(zip(table.on, key, strict=True))) for key in keys]
+        name = template_format(table.template, table.on).format
+        names = [name(*key) for key in keys]
         values = self._json(names) if table.as_json else self._hashes(names)
         return {key: [row] for key, row in zip(keys, values, strict=True) if row is not None}
 
@@ -70,7 +71,9 @@ class RedisKeyReader:
         columns = [*self._table.columns]
         values = [from_json(reply) if reply else None for reply in self._client.mget(names)]
         return [
-            tuple(map(text_of, map(value.get, columns))) if isinstance(value, dict) and value else None
+            tuple([text_of(value.get(column)) for column in columns])
+            if isinstance(value, dict) and value
+            else None
             for value in values
         ]
 

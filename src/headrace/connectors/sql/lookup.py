@@ -56,11 +56,11 @@ class SqlKeyReader:
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
         by_key: dict[Key, list[Values]] = {}
+        width = len(self._table.key)
         for part in _chunks(keys):
-            width = len(self._table.key)
             for row in self._session.rows(*self._table.query(part)):
                 # A database may compare text without case or trailing spaces; a key must be equal.
-                by_key.setdefault(tuple(map(str, row[:width])), []).append(tuple(row[width:]))
+                by_key.setdefault((*map(str, row[:width]),), []).append(row[width:])
         return by_key
 
     def close(self) -> None:
