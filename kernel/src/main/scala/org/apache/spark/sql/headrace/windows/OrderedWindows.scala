@@ -158,8 +158,7 @@ abstract class OrderedWindows(panes: Panes, layout: WindowLayout) extends Window
     if (now.ended) state.open.toVector.foreach(close(key, state, _, now, out))
   }
 
-  private def withoutRemoved(
-      ready: Array[BufferedRow], now: Now, out: WindowEmitter): Array[BufferedRow] = {
+  private def withoutRemoved(ready: Array[BufferedRow], now: Now, out: WindowEmitter): Array[BufferedRow] = {
     val (rows, unknown) = layout.changes.cancel(ready)
     unknown.foreach(entry => panes.emitLate(entry.event, None, now, LateReason.TooLate, out))
     panes.counts.add(Counts.Superseded, ready.length - rows.length - unknown.length)

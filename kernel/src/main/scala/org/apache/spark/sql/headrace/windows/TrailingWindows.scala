@@ -106,8 +106,8 @@ final class TrailingWindows(panes: Panes, size: Long, layout: WindowLayout) exte
   }
 
   /** Takes a row of a changelog out; results that contain it are emitted again. */
-  private def remove(
-      key: InternalRow, state: TrailingState, removal: TrailingRow, now: Now, out: WindowEmitter): Unit = {
+  private def remove(key: InternalRow, state: TrailingState, removal: TrailingRow, now: Now,
+      out: WindowEmitter): Unit = {
     val at = layout.changes.indexOf(state.rows, removal)
     if (at < 0) {
       val event = Event(removal.row, Some(removal.time))

@@ -50,7 +50,8 @@ object WindowStep {
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
     val spec = WindowingSpec.parse(text)
-    val retracts = WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
+    val retracts =
+      WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
     val read = GroupedPlan(frame, grouped, retracts)
     val present = if (retracts) Retractions.removes(read.input).map(Retractions.present).toSeq else Nil
     val whole = read
