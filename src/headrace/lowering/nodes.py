@@ -35,7 +35,7 @@ from headrace.lowering.patterns.rules import RuleStep
 from headrace.lowering.queries import run_query
 from headrace.lowering.tables.changes import is_changelog
 from headrace.lowering.tables.joins import join_table_rows
-from headrace.lowering.tables.steps import latest_rows, running_rows, top_rows
+from headrace.lowering.tables.steps import complete_rows, latest_rows, running_rows, top_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows.native import aggregate_native_windows
 from headrace.lowering.windows.operator import aggregate_windows
@@ -191,6 +191,8 @@ def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
     frame = lowering.changes(node.input)
     if not is_changelog(frame) or not frame.isStreaming:
         return drop_hidden(frame).groupBy(*name_columns(node.keys)).agg(*name_columns(node.aggregates))
+    if node.emits_all(lowering.graph):
+        return complete_rows(frame, name_columns(node.keys), name_columns(node.aggregates))
     ready, keys, _ = _add_keys(frame, node, lowering)
     return running_rows(ready, keys, name_columns(node.aggregates), counts=lowering.count(node))
 

@@ -42,7 +42,6 @@ from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.joins.sides import TwoInputs
-from headrace.steps.tables.retractions import has_retractions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -185,7 +184,7 @@ class QueryPlanner:
 
     def _output_mode(self, query: Query) -> OutputMode:
         step = self.graph[query.output.step]
-        if not step.updates or any(has_retractions(self.graph.facts(ref)) for ref in step.inputs):
+        if not step.updates or step.tier(self.graph).name == "kernel":
             return "append"  # the kernel emits the changes itself
         # Sinks of dead letters always append; they must not decide how the rows of the aggregate are emitted.
         sinks = [sink for sink in self._sinks(query) if not is_dead_letters(self.graph, sink.input)]

@@ -104,14 +104,6 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
         ),
         (
             lambda sales, current: (
-                current.key_by("price")
-                .aggregate("n", n="count(*)")
-                .write("s", connect.memory(), mode="complete")
-            ),
-            "a running aggregate over a table emits the keys that have changed, not all of them",
-        ),
-        (
-            lambda sales, current: (
                 sales.key_by("item")
                 .window(windows.tumbling("1 minute"))
                 .emit(early=triggers.after_count(1), mode="retracting")

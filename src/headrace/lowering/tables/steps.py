@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.expressions import TIME, column
@@ -14,7 +15,7 @@ from headrace.lowering.tables.changes import CHANGE
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from headrace.lowering.counts import Counts
     from headrace.steps.facts import Facts
@@ -59,6 +60,13 @@ def running_rows(
     """Return the tagged rows of a running aggregate over a changelog."""
     ready = with_time(frame)
     return run_keyed_step(ready, running_step(ready, keys, aggregates), counts)
+
+
+def complete_rows(frame: DataFrame, keys: Sequence[Column], aggregates: Sequence[Column]) -> DataFrame:
+    """Return the rows of all keys of a running aggregate over a changelog, for sinks in complete mode."""
+    grouped = frame.groupBy(*keys).agg(*aggregates)
+    spark = frame.sparkSession
+    return DataFrame(kernel(spark).tables.CompleteAggregate.apply(java_frame(grouped)), spark)
 
 
 def running_step(frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column]) -> Any:

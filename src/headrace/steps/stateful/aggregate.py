@@ -55,18 +55,21 @@ class Aggregate(Node):
                     "add a window, or use Spark SQL",
                     ("aggregate",),
                 )
-        sinks = plan.sinks_of(self)
-        if has_retractions(plan.facts(self.input)) and any(sink.mode == "complete" for sink in sinks):
-            what = "a running aggregate over a table emits the keys that have changed, not all of them"
-            yield Finding(what, "use a sink with a key, which holds all of them, and remove mode", ("mode",))
-        if len({sink.mode or "update" for sink in sinks}) > 1:
+        if len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
             what = "its sinks have different modes"
             yield Finding(what, "set all of them to update, or all of them to complete")
 
+    def emits_all(self, plan: Plan) -> bool:
+        """Return True if every micro-batch emits all keys, because its sinks have the mode `complete`."""
+        return any(sink.mode == "complete" for sink in plan.sinks_of(self))
+
     def tier(self, plan: Plan) -> Tier:
-        if has_retractions(plan.facts(self.input)):
-            return Tier("kernel", f"removed rows: {describe_retractions(self.aggregates)}")
-        return Tier("native", "Spark's own aggregation")
+        if not has_retractions(plan.facts(self.input)):
+            return Tier("native", "Spark's own aggregation")
+        removed = f"removed rows: {describe_retractions(self.aggregates)}"
+        if self.emits_all(plan):
+            return Tier("native", f"Spark's own aggregation; {removed}")
+        return Tier("kernel", removed)
 
     def state_bound(self, plan: Plan) -> StateBound:
         if has_retractions(plan.facts(self.input)):

@@ -13,8 +13,8 @@ import org.apache.spark.sql.headrace.tables.Change
  */
 final class ChangelogRows(input: Seq[Attribute]) {
   private val label = input.indexWhere(_.name == Change.Hidden)
-  private val project = UnsafeProjection.create(
-    input.filterNot(a => a.name.startsWith("__") || a.name == Change.Shown), input)
+  private val project = UnsafeProjection
+    .create(input.filterNot(a => a.name.startsWith("__") || a.name == Change.Shown), input)
 
   /** True if the row removes an earlier one. */
   def removes(row: InternalRow): Boolean = label >= 0 && !row.isNullAt(label) &&

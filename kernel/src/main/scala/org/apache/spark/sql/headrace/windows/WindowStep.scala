@@ -86,7 +86,8 @@ object WindowStep {
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
     val spec = WindowingSpec.parse(text)
-    val retracts = WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
+    val retracts =
+      WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
     val read = GroupedPlan(frame, grouped, retracts)
     val present = if (retracts) Retractions.removes(read.input).map(Retractions.present).toSeq else Nil
     val plan = read.copy(names = read.names ++ present.map(_ => Present), results = read.results ++ present)
