@@ -60,7 +60,7 @@ docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict
 
 picture: $(READY) ## record the demo as an SVG
-	$(RUN)/python docs/_making/picture.py docs/images/demo.svg make demo
+	CI=1 $(RUN)/python docs/_making/picture.py docs/images/demo.svg make demo
 
 pictures: kernel ## draw the time lines of the documentation from docs/transcripts
 	$(RUN)/python docs/_making/timelines.py

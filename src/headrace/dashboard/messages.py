@@ -15,7 +15,7 @@ BUSY = 0.9
 """The least busy share of a step that slows its source."""
 BACKLOG_SECONDS = 10.0
 """Unread records of so many seconds count as backpressure; fewer are read with the next batch."""
-_SLOW = 0.1
+_SLOW = 1.0
 """Rates below so many rows per second are shown per minute."""
 
 POINTS = tuple(dict.fromkeys(column for chart in ALL for column, _ in chart.series))
