@@ -20,8 +20,8 @@ final class ChangelogSessions(panes: Panes, gap: Long) extends KeyedLogic {
   private val changes = layout.changes
   private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 
-  override def onRows(key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now,
-      out: TaggedRows): Unit = {
+  override def onRows(
+      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val state = codec.read(store.get(0))
     close(key, state, now, out)
     val added, removals = mutable.ArrayBuffer.empty[TrailingRow]
@@ -80,8 +80,7 @@ final class ChangelogSessions(panes: Panes, gap: Long) extends KeyedLogic {
     }
   }
 
-  private def emitLate(
-      entry: TrailingRow, session: Vector[TrailingRow], now: Now, out: TaggedRows): Unit = {
+  private def emitLate(entry: TrailingRow, session: Vector[TrailingRow], now: Now, out: TaggedRows): Unit = {
     val bounds = Some((session.head.time, end(session)))
     panes.emitLate(Event(entry.row, Some(entry.time)), bounds, now, LateReason.TooLate, out)
   }
