@@ -315,15 +315,6 @@ class Acknowledging(Protocol):
         ...
 
 
-@runtime_checkable
-class Finite(Protocol):
-    """A reader that fixes its end when a run processes the available records and stops."""
-
-    def available(self) -> None:
-        """Ignore records that arrive from now on."""
-        ...
-
-
 @dataclass(frozen=True)
 class WriteContext:
     """The pipeline, sink, checkpoint and mode of a writer in one run."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.connectors.base import Acknowledging, Connector, Finite, ReadContext
+from headrace.connectors.base import Acknowledging, Connector, ReadContext
 from headrace.lowering.code.functions import collector_of
 from headrace.lowering.decode import DeadLetters, decode_records
 from headrace.lowering.event_times import check_event_time, set_time
@@ -140,12 +140,6 @@ class StreamInputs:
             if name in self._primary_reader_of and isinstance(reader, Acknowledging):
                 for source in reported:
                     reader.acknowledge(source["description"], source.get("endOffset"))
-
-    def available(self) -> None:
-        """Limit the sources to the present data; Spark does so only for queries that it paces itself."""
-        for _, reader in self._reading:
-            if isinstance(reader, Finite):
-                reader.available()
 
     def close(self) -> None:
         """Let go of the tables and of what the sources hold open."""

@@ -79,6 +79,8 @@ class MicroBatchRun(RunHandle):
         self._delays = Delays()
         self._samples = Samples(spark)
         self._phase = "opening sinks"
+        self._stepped: dict[str, tuple[Clock, SteppedQuery]] = {}
+        """Queries with processing-time timers that a drain continues."""
         self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
         self._warnings: tuple[str, ...] = ()
         self._planned = self._plan()
@@ -192,15 +194,12 @@ class MicroBatchRun(RunHandle):
         self._phase = DRAINING
         self._heartbeats.end()
         for wave in group_into_waves(self._planned):
-            self._catch_up(wave, at_ms=END_OF_TIME_MS - DRAIN_STEPS * DRAIN_STEP_MS)
+            self._catch_up(wave)
         if not self._stopping:
             self.directory.mark_drained()
 
-    def _catch_up(self, wave: list[PlannedQuery], at_ms: int | None = None) -> None:
-        """Run queries concurrently over the available input.
-
-        Those with processing-time timers at the given time.
-        """
+    def _catch_up(self, wave: list[PlannedQuery]) -> None:
+        """Run queries concurrently over the available input."""
         if self._stopping:
             return
         launched = [planned for planned in wave if not planned.uses_clock]
@@ -208,31 +207,49 @@ class MicroBatchRun(RunHandle):
             self._launch(planned)
         for planned in wave:
             if planned.uses_clock and not self._stopping:
-                self._step_until_idle(planned, at_ms if at_ms is not None else int(time.time() * 1000))
+                self._step_until_idle(planned)
         for planned in launched:
             self._await(planned)
 
-    def _step_until_idle(self, planned: PlannedQuery, at_ms: int) -> None:
-        """Step a query that never ends by itself until a micro-batch has read no row."""
-        clock = Clock(self.spark)
-        clock.advance(at_ms * 1000)
+    def _step_until_idle(self, planned: PlannedQuery) -> None:
+        """Step a query that never ends by itself until a micro-batch has read no row.
+
+        A drain continues with the same query, whose sources have ended, and moves its clock to the end of
+        time once it has read the rows of earlier queries.
+        """
         try:
-            planned.inputs.available()
-            planned.spark_query = query = clock.start(
-                planned.stream_plan,
-                planned.delivery,
-                mode=planned.output_mode,
-                name=f"{self.graph.name}.{planned.query.name}",
-                checkpoint=str(planned.checkpoint / "spark"),
-            )
-            self._progress.follow(query, planned.query.name)
-            query.step()
-            while query.rows_read and not self._stopping:
-                query.step()
-            self._close_windows(planned, clock, query)
+            name = planned.query.name
+            clock, query = self._stepped.pop(name) if name in self._stepped else self._start_stepped(planned)
+            query.limit_sources()
+            self._read_available(query)
+            if self._phase == DRAINING:
+                clock.advance((END_OF_TIME_MS - DRAIN_STEPS * DRAIN_STEP_MS - clock.millis) * 1000)
+                self._read_available(query)
+                self._close_windows(planned, clock, query)
+            elif self._options.until == "drained":
+                self._stepped[name] = clock, query
+                return
             query.stop()
         except BaseException as error:
             self._raise_failure(planned, error)
+
+    def _start_stepped(self, planned: PlannedQuery) -> tuple[Clock, SteppedQuery]:
+        clock = Clock(self.spark)
+        clock.advance(int(time.time() * 1000) * 1000)
+        planned.spark_query = query = clock.start(
+            planned.stream_plan,
+            planned.delivery,
+            mode=planned.output_mode,
+            name=f"{self.graph.name}.{planned.query.name}",
+            checkpoint=str(planned.checkpoint / "spark"),
+        )
+        self._progress.follow(query, planned.query.name)
+        return clock, query
+
+    def _read_available(self, query: SteppedQuery) -> None:
+        query.step()
+        while query.rows_read and not self._stopping:
+            query.step()
 
     def _close_windows(self, planned: PlannedQuery, clock: Clock, query: SteppedQuery) -> None:
         """Advance the clock of a drain until no window is open.
@@ -241,7 +258,7 @@ class MicroBatchRun(RunHandle):
         which the watermark reaches the end of time, so the clock has to move on for the window to be visited
         again.
         """
-        for _ in range(DRAIN_STEPS if self._phase == DRAINING else 0):
+        for _ in range(DRAIN_STEPS):
             if self._stopping or not planned.holds_rows:
                 return
             clock.advance(DRAIN_STEP_MS * 1000)

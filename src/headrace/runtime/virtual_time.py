@@ -107,6 +107,10 @@ class SteppedQuery:
         progress = self._jsq.lastProgress()
         return int(progress.numInputRows()) if progress is not None else 0
 
+    def limit_sources(self) -> None:
+        """Ignore data that arrives from now on."""
+        self._query.limitSources()
+
     def step(self) -> None:
         """Let the query read its sources once; it runs one micro-batch if there is anything to do.
 

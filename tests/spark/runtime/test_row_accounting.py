@@ -169,3 +169,15 @@ def test_batch_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -
     query.trigger(availableNow=True).start().awaitTermination()
     assert taken[0]["rows"] == taken[0]["placed"] == 6
     assert counts.values()["rows"] == 6
+
+
+def test_drain_ends_although_a_source_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline("endless")
+    rows = pipeline.read("tx", connect.generator(rate=50), schema="k int").processing_time()
+    counts = rows.window(windows.tumbling("1 hour")).aggregate("counts", n="count(*)")
+    counts.write("out", connect.memory())
+    with pipeline.start(checkpoint=tmp_path, until="drained") as running:
+        running.wait(timeout=300)
+        accounting = running.status().steps["counts"]
+    assert (accounting.late, accounting.open_windows) == (0, 0)
+    assert accounting.emitted > 0

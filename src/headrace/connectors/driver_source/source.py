@@ -33,11 +33,6 @@ class DriverSources:
         """Return a stream of the records of a write-ahead log: value, offset, received_at and metadata."""
         return self._load(spark, source, enumerator, LOG_RECORDS)
 
-    def available(self) -> None:
-        """Fix the end of all sources: the run processes the available records and stops."""
-        for _, _, enumerator in self._registered:
-            enumerator.available()
-
     def close(self) -> None:
         """Unregister and close all enumerators."""
         for spark, name, enumerator in self._registered:

@@ -65,9 +65,6 @@ class KinesisReader:
             hint='run it as a stream, with until="caught_up"',
         )
 
-    def available(self) -> None:
-        self._sources.available()
-
     def close(self) -> None:
         self._sources.close()
 

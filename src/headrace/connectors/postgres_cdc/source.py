@@ -41,9 +41,6 @@ class CdcReader:
             snapshot = snapshot_rows(table, rows, 0, slot.current(session))
         return select_source_columns(spark.createDataFrame(snapshot, spark_schema(table)), table, types)
 
-    def available(self) -> None:
-        self._sources.available()
-
     def close(self) -> None:
         self._sources.close()
 

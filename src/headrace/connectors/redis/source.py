@@ -59,9 +59,6 @@ class RedisReader:
             hint='run it as a stream, with until="caught_up"',
         )
 
-    def available(self) -> None:
-        self._sources.available()
-
     def close(self) -> None:
         self._sources.close()
 

@@ -63,9 +63,6 @@ class TableReader:
         # As text, which the database and Spark read alike; Spark casts each column to its type.
         return _cast_columns(spark.createDataFrame(rows, _text_schema(types)), kinds, types)
 
-    def available(self) -> None:
-        self._sources.available()
-
     def close(self) -> None:
         self._sources.close()
 

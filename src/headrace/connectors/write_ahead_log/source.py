@@ -39,9 +39,6 @@ class LogReader:
             hint="write the messages to files or a table, and read those",
         )
 
-    def available(self) -> None:
-        self._sources.available()
-
     def close(self) -> None:
         self._sources.close()
 

@@ -4,6 +4,9 @@ import java.util.concurrent.TimeUnit
 
 import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.classic.{Dataset, StreamingQuery}
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
+import org.apache.spark.sql.execution.datasources.v2.StreamingDataSourceV2ScanRelation
+import org.apache.spark.sql.execution.streaming.runtime.{StreamingExecutionRelation, StreamingQueryWrapper}
 import org.apache.spark.sql.execution.streaming.sources.{ForeachBatchSink, PythonForeachBatchFunction}
 import org.apache.spark.sql.streaming.{OutputMode, Trigger}
 import org.apache.spark.sql.{DataFrame, Row}
@@ -38,6 +41,23 @@ object VirtualTime {
 
 /** A query in virtual time. */
 class SteppedQuery(val query: StreamingQuery, steps: StepClock) {
+  /**
+   * Limits the sources to the data that is available now, as Spark does for `Trigger.AvailableNow`; under that
+   * trigger a query with processing-time timers would never end.
+   */
+  def limitSources(): Unit = query match {
+    case wrapper: StreamingQueryWrapper =>
+      val sources = wrapper.streamingQuery.logicalPlan.collect {
+        case scan: StreamingDataSourceV2ScanRelation => scan.stream
+        case relation: StreamingExecutionRelation => relation.source
+      }
+      sources.distinct.foreach {
+        case source: SupportsTriggerAvailableNow => source.prepareForTriggerAvailableNow()
+        case _ => ()
+      }
+    case other => throw new IllegalStateException(s"expected a query on this driver, got $other")
+  }
+
   /** Lets the query poll its sources once and run a micro-batch; returns when it waits again. */
   def step(): Unit = {
     steps.open()
