@@ -18,7 +18,7 @@ def sources(tmp_path: Path) -> KernelSources:
     ours = kernel_jar.checkout_sources()
     assert ours is not None
     root = tmp_path / "a source" / "src" / "main"  # a path with a space, as on many desktops
-    target = root / "scala/org/apache/spark/sql/headrace/Kernel.scala"
+    target = root / "scala/org/apache/spark/sql/headrace/ProgressReports.scala"
     target.parent.mkdir(parents=True)
     shutil.copy(ours.root / target.relative_to(root), target)
     return KernelSources(root, ours.spark_home)

@@ -107,7 +107,7 @@ def test_python_function_is_refused(frame: DataFrame) -> Any:
     def double(values: Any) -> Any:  # never called: only the plan is looked at
         return values
 
-    with pytest.raises(IllegalArgumentException, match="doubled is a Python function"):
+    with pytest.raises(IllegalArgumentException, match="double is a Python function"):
         WindowDriver(frame, ["k"], {"n": functions.sum(functions.udf(double, "int", useArrow=False)("v"))})
 
 

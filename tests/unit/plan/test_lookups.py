@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -35,7 +36,10 @@ def build_lookup(table: Any = TABLE, **options: Any) -> Rows:
         ({"how": "inner", "on_miss": "null"}, '`how="inner"` drops rows without a match'),
         ({"load": "key", "concurrency": 0}, "`concurrency` is too small"),
         ({"table": connect.memory(), "load": "key"}, "a table of memory can't be read by key"),
-        ({"table": object(), "refresh": "1 minute"}, "a DataFrame is read once, when the run starts"),
+        (
+            {"table": SimpleNamespace(schema=""), "refresh": "1 minute"},
+            "a DataFrame is read once, when the run starts",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_plan_errors(options: dict[str, Any], problem: str) -> None:

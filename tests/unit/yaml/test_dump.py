@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -206,7 +207,7 @@ def test_a_dataframe_cannot_be_printed() -> None:
     pipeline = Pipeline("p")
     pipeline.from_dataframe("frame", object())
     read = pipeline.read("tx", feed(), schema="a int")
-    read.lookup("home", object(), on="a")  # type: ignore[arg-type]
+    read.lookup("home", SimpleNamespace(schema=""), on="a")  # type: ignore[arg-type]
     with pytest.raises(DocumentError) as raised:
         pipeline.to_yaml()
     assert [problem.what for problem in raised.value.problems] == [

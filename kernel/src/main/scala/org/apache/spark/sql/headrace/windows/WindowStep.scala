@@ -65,9 +65,9 @@ final class WindowStep private (@transient plan: GroupedPlan, @transient declare
   override def beforeShuffle(session: SparkSession, input: LogicalPlan, counts: Counts): LogicalPlan =
     if (!preAggregates) input else PlannedNode.add(session, PreAggregate(this, input))
 
-  /** Returns a step with the same aggregates and another declaration. */
+  /** Returns a step with the same aggregates, in buffers of its own, and another declaration. */
   def withSpec(text: String): WindowStep =
-    new WindowStep(plan, declared, WindowingSpec.parse(text), streaming)
+    new WindowStep(plan, plan.aggregates, WindowingSpec.parse(text), streaming)
 }
 
 object WindowStep {
