@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from headrace.durations import Duration
 from headrace.schemas.fields import Schema
-from headrace.steps.base import Ref
+from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import OnFailure
 from headrace.steps.code.process import Process, process_node, stateful_map_node
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.top_n import TopN
-from headrace.streams.rows import Rows, missing_attribute
+from headrace.streams.rows import Rows, Stage, missing_attribute
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from headrace.streams.tables import Table
 
 
-class KeyedStream:
-    """Rows grouped by key.
+class KeyedStream(Stage):
+    """Rows grouped by key. Stateless verbs, such as `where`, change the rows and keep the key.
 
     >>> from headrace import Pipeline, connect
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
@@ -34,8 +34,7 @@ class KeyedStream:
     """
 
     def __init__(self, pipeline: Pipeline, ref: Ref, keys: Named) -> None:
-        self._pipeline = pipeline
-        self._ref = ref
+        super().__init__(pipeline, ref)
         self._keys = keys
 
     def __repr__(self) -> str:
@@ -155,6 +154,9 @@ class KeyedStream:
             timeout=timeout,
         )
         return self._add_processor(node)
+
+    def _then(self, node: Node) -> Self:
+        return type(self)(self._pipeline, self._pipeline.add(node), self._keys)
 
     def _add_processor(self, node: Process) -> Processed:
         from headrace.streams.processed import Processed, TimedProcessed

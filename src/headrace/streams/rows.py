@@ -1,4 +1,4 @@
-"""`Rows`: the stateless verbs that all stages share; and `SinkHandle`."""
+"""`Stage`: the stateless verbs that all stages share; `Rows`, a stage that other streams can read; `SinkHandle`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from headrace.streams.stream import Stream
 
 
-class Rows:
+class Stage:
     """A handle to one output of one step. Every verb returns a new handle; the pipeline holds the plan."""
-
-    stage_after: ClassVar[type[Rows] | None] = None
-    """The stage that a verb of `Rows` returns; default: the same stage."""
 
     def __init__(self, pipeline: Pipeline, ref: Ref) -> None:
         self._pipeline = pipeline
@@ -158,14 +155,25 @@ class Rows:
         return frame_of(self._pipeline.graph, self._ref, **options)
 
     def _then(self, node: Node) -> Self:
-        stage = self.stage_after or type(self)
-        return cast("Self", stage(self._pipeline, self._pipeline.add(node)))
+        """Add a step to the pipeline and return the same stage after it."""
+        return type(self)(self._pipeline, self._pipeline.add(node))
 
     def _new_name(self, verb: str) -> str:
         return self._pipeline.generate_name(self._ref, verb)
 
     def __repr__(self) -> str:
         return f"<{self._ref} of {self._pipeline.name}>"
+
+
+class Rows(Stage):
+    """Rows that joins and unions can read: a stream or a table, not yet grouped by key or window."""
+
+    stage_after: ClassVar[type[Rows] | None] = None
+    """The stage that a stateless verb returns; default: the same stage."""
+
+    def _then(self, node: Node) -> Self:
+        stage = self.stage_after or type(self)
+        return cast("Self", stage(self._pipeline, self._pipeline.add(node)))
 
 
 class SinkHandle:

@@ -99,9 +99,13 @@ class Stream(FunctionVerbs):
 
     def union(self, *others: Rows, name: str | None = None) -> Self:
         """Return all rows of these streams. Columns are matched by name; a missing one is null."""
+        where = f"union after `{self._ref}`"
+        for other in others:
+            if not isinstance(other, Rows):
+                raise OptionError(f"expected a stream, got {other!r}", where=where)
+            if other._pipeline is not self._pipeline:
+                raise OptionError("a union takes streams of one pipeline", where=where)
         refs = (self._ref, *(other._ref for other in others))
-        if any(other._pipeline is not self._pipeline for other in others):
-            raise OptionError("a union takes streams of one pipeline", where=f"union after `{self._ref}`")
         return self._then(Union(name or self._new_name("union"), refs))
 
     def route(self, name: str, /, **branches: str | Column) -> Routes[Self]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Self, Unpack
 
 from headrace.aggregates import Aggregate
 from headrace.errors import OptionError
-from headrace.steps.base import Ref
+from headrace.steps.base import Node, Ref
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.joins.sides import How
 from headrace.steps.joins.window_join import window_join
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.streams.rows import Rows
+from headrace.streams.rows import Rows, Stage
 from headrace.triggers import Emission, EmitKeywords, emission
 from headrace.windows import Window
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from headrace.streams.timed import TimedStream
 
 
-class WindowedStream:
-    """Rows in windows, waiting to be aggregated.
+class WindowedStream(Stage):
+    """Rows in windows, waiting to be aggregated. Stateless verbs, such as `where`, change the rows.
 
     >>> from headrace import Pipeline, connect, triggers, windows
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
@@ -48,14 +48,13 @@ class WindowedStream:
         if not isinstance(window, Window):
             hint = 'such as windows.tumbling("10 minutes")'
             raise OptionError(f"expected a window, got {window!r}", where="window", hint=hint)
-        self._pipeline = pipeline
-        self._ref = ref
+        super().__init__(pipeline, ref)
         self._keys = keys
         self._window = window
         self._emission = emits or Emission()
         self._ttl = ttl
 
-    def emit(self, **options: Unpack[EmitKeywords]) -> WindowedStream:
+    def emit(self, **options: Unpack[EmitKeywords]) -> Self:
         """Set when results are emitted and how they refine each other.
 
         The default is one result per window, when the watermark passes its end.
@@ -69,9 +68,7 @@ class WindowedStream:
             allow_loss: accept a trigger that may leave rows unemitted.
             late_rows: `"divert"` to `.late`, or `"count"`: Spark's native operator drops and counts them.
         """
-        return WindowedStream(
-            self._pipeline, self._ref, self._keys, self._window, emission(**options), ttl=self._ttl
-        )
+        return self._copy(self._ref, emission(**options))
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
         """Aggregate the rows of each window with Spark's aggregates or your own (`headrace.Aggregate`).
@@ -127,6 +124,12 @@ class WindowedStream:
             name, self._ref, ref, self._keys, self._window, how=how, where=where, select=select
         )
         return Joined(self._pipeline, self._pipeline.add(node))
+
+    def _then(self, node: Node) -> Self:
+        return self._copy(self._pipeline.add(node), self._emission)
+
+    def _copy(self, ref: Ref, emits: Emission) -> Self:
+        return type(self)(self._pipeline, ref, self._keys, self._window, emits, ttl=self._ttl)
 
 
 def right_stream(name: str, pipeline: Pipeline, right: TimedStream) -> Ref:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -68,6 +69,31 @@ def test_stateless_verbs_keep_the_stage_but_not_the_outputs_of_a_step(tx: Source
     assert not hasattr(tx.where("amount > 1"), "dead_letters")
     panes = timed.window(windows.global_window()).aggregate("w", n="count(*)")
     assert type(panes.select("n")) is TimedStream
+
+
+def test_keyed_and_windowed_streams_have_the_stateless_verbs(tx: SourceStream) -> None:
+    keyed = tx.event_time("ts").key_by("card")
+    large = keyed.where("amount > 1", name="large").with_columns(cents="amount * 100").drop("amount")
+    assert type(large) is TimedKeyedStream
+    windowed = large.window(windows.tumbling("1 hour"), ttl=None).emit(lateness="1 s")
+    billed = windowed.where("cents < 900").select("card", "cents", "ts")
+    assert type(billed) is WindowedStream
+    totals = billed.aggregate("totals", n="count(*)")
+    node = totals._pipeline.graph["totals"]
+    assert isinstance(node, WindowAggregate)
+    assert (node.keys, node.emission.lateness) == (keyed._keys, 1_000_000)
+    keyed.write("rows", connect.memory())
+    windowed.write("windowed_rows", connect.memory())
+    assert "large" in {step.name for step in totals._pipeline.check()}
+
+
+def test_a_join_and_a_union_take_no_keyed_stream(tx: SourceStream) -> None:
+    timed = tx.event_time("ts")
+    keyed: Any = timed.key_by("card")
+    with pytest.raises(OptionError, match="expected a stream with time, got <TimedKeyedStream"):
+        timed.join("pairs", keyed, on="card", within="1 minute")
+    with pytest.raises(OptionError, match="expected a stream"):
+        timed.union(keyed)
 
 
 def test_a_running_aggregate_gives_updates_that_no_window_takes(tx: SourceStream) -> None:
