@@ -28,14 +28,14 @@ class Aggregate(ABC):
 
     Subclass it, set `returns`, and pass an instance to `aggregate` of a window.
 
-    **State**: the kernel can't call Python for each row, so it stores the arguments of every row until the
+    **State**: the kernel cannot call Python for each row, so it stores the arguments of every row until the
     window has ended (in mode `discarding` until the next pane). Spark's own aggregates store a few numbers
-    instead; prefer them where possible. A running aggregate, which never ends, can't be in Python.
+    instead; prefer them where possible. A running aggregate, which never ends, cannot be in Python.
 
-    A null is passed to `add` as `None`; skip it there if it shouldn't count. Rows are added in arrival order,
-    in order-dependent windows in the order of the window. `add` and `merge` may change and return the state
-    they receive. The instance is sent to Spark's executors, so it must be picklable: open clients and files
-    in `zero()`, not in `__init__`.
+    A null is passed to `add` as `None`; skip it there if it should not count. Rows are added in arrival
+    order, in order-dependent windows in the order of the window. `add` and `merge` may change and return the
+    state they receive. The instance is sent to Spark's executors, so it must be picklable: open clients and
+    files in `zero()`, not in `__init__`.
 
     Args:
         of: the arguments of `add`: columns, or expressions in Spark SQL.

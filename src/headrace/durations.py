@@ -101,5 +101,5 @@ def _unit(word: str) -> str | None:
 
 def _require_positive(length: int, duration: Duration, where: str) -> int:
     if length < 0:
-        raise DurationError(f"expected a length of time that isn't negative, got {duration!r}", where=where)
+        raise DurationError(f"expected a length of time that is not negative, got {duration!r}", where=where)
     return length

@@ -5,16 +5,16 @@
     ├── OptionError           an option of a connector, a format or the command line is wrong
     │   ├── RenamedError      a name of an earlier version
     │   └── NoEventTimeError  a verb that needs rows with a time
-    ├── SchemaError           a schema can't be parsed, or doesn't fit the rows
+    ├── SchemaError           a schema cannot be parsed, or does not fit the rows
     ├── DurationError         "5 minuets"
     ├── LoadError             a pipeline's file is missing, or fails while it is loaded
     ├── DocumentError         a YAML document is wrong; with file, line and column
-    ├── PlanError             the pipeline can't be run as written; holds all problems at once
+    ├── PlanError             the pipeline cannot be run as written; holds all problems at once
     ├── AggregateError        an aggregate in Python failed
     ├── UserCodeError         a function or processor of the user failed, and `on_error="fail"`
-    ├── SourceError           a source can't be read
-    │   └── DecodeError       a record can't be decoded, and `on_error="fail"`
-    ├── DeliveryError         an epoch can't be written
+    ├── SourceError           a source cannot be read
+    │   └── DecodeError       a record cannot be decoded, and `on_error="fail"`
+    ├── DeliveryError         an epoch cannot be written
     │   └── FencedError       a newer run of the same pipeline has fenced the sink
     └── TranscriptError       a test script is wrong (a failed expectation is a result, not an error)
 
@@ -84,15 +84,15 @@ class OptionError(HeadraceError):
 
 
 class SchemaError(HeadraceError):
-    """A schema can't be read, or can't be used where it stands."""
+    """A schema cannot be read, or cannot be used where it stands."""
 
 
 class DurationError(HeadraceError):
-    """A duration can't be parsed."""
+    """A duration cannot be parsed."""
 
 
 class LoadError(HeadraceError):
-    """A pipeline's file isn't there, holds no pipeline, or fails while it is loaded."""
+    """A pipeline's file is not there, holds no pipeline, or fails while it is loaded."""
 
 
 class DocumentError(HeadraceError):
@@ -104,7 +104,7 @@ class DocumentError(HeadraceError):
 
 
 class PlanError(HeadraceError):
-    """The pipeline can't be run as written; `problems` holds every reason."""
+    """The pipeline cannot be run as written; `problems` holds every reason."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -120,15 +120,15 @@ class UserCodeError(HeadraceError):
 
 
 class SourceError(HeadraceError):
-    """A source can't be opened or read."""
+    """A source cannot be opened or read."""
 
 
 class DecodeError(SourceError):
-    """A record can't be decoded, and the source has `on_error="fail"`."""
+    """A record cannot be decoded, and the source has `on_error="fail"`."""
 
 
 class DeliveryError(HeadraceError):
-    """Rows can't be written to a sink; the epoch stays uncommitted and is tried again."""
+    """Rows cannot be written to a sink; the epoch stays uncommitted and is tried again."""
 
 
 class FencedError(DeliveryError):
@@ -136,7 +136,7 @@ class FencedError(DeliveryError):
 
 
 class TranscriptError(HeadraceError):
-    """A test script can't be run."""
+    """A test script cannot be run."""
 
 
 class RenamedError(OptionError, AttributeError):

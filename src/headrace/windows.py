@@ -192,7 +192,7 @@ def delta(of: str, *, by: float, order: Order = "event_time") -> Delta:
     Delta(of='temperature', by=0.5)
     """
     if not by >= 0:
-        raise OptionError(f"expected a number that isn't negative, got {by!r}", where="delta: by")
+        raise OptionError(f"expected a number that is not negative, got {by!r}", where="delta: by")
     return Delta(of, by, _order(order, "delta"))
 
 

@@ -532,7 +532,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a negative delta",
         window("{delta: {of: amount, by: -1}}"),
-        "p.yaml:5:50: delta: by: expected a number that isn't negative, got -1",
+        "p.yaml:5:50: delta: by: expected a number that is not negative, got -1",
     ),
     (
         "half a landmark",
@@ -844,7 +844,7 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
-        "p.yaml:7:36: `out`: a running aggregate changes its rows, so it can't be appended\n"
+        "p.yaml:7:36: `out`: a running aggregate changes its rows, so it cannot be appended\n"
         '  hint: use mode="update" or "complete"',
     ),
     (
@@ -887,7 +887,7 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "a sink that can't be read from",
         source("{console: {}, schema: a int, format: text}"),
-        "p.yaml:3:3: `tx`: console can't be read from\n  hint: it is a sink only",
+        "p.yaml:3:3: `tx`: console cannot be read from\n  hint: it is a sink only",
     ),
     (
         "late rows counted by a window Spark lacks",

@@ -2,7 +2,7 @@
 
 A run accepts or rejects a checkpoint when it starts; the comparison returns the same verdict per step while
 the old version still runs. A step migrates if only its name has changed: `rename_state` then moves its
-checkpoint. State of another declaration can't be converted; its rows have to be replayed.
+checkpoint. State of another declaration cannot be converted; its rows have to be replayed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _state_reasons(was: QueryState, now: QueryState) -> list[str]:
     """Return the differences of two signatures, apart from types that are not known on both sides."""
     before, after = was.signature, now.signature
     if before.get("version") != after["version"]:
-        return ["its checkpoint was written by a version of Headrace whose state this version can't read"]
+        return ["its checkpoint was written by a version of Headrace whose state this version cannot read"]
     unknown = was.untyped | now.untyped
     columns, others = (_comparable_types(state, unknown) for state in (was, now))
     if "*" in unknown:  # compare the columns that both sides have

@@ -80,7 +80,7 @@ class PipelineDirectory:
             path.mkdir(parents=True, exist_ok=True)
             lock = (path / "lock").open("a+")
         except OSError as error:
-            what = f"can't write to the directory: {error.strerror}"
+            what = f"cannot write to the directory: {error.strerror}"
             raise OptionError(what, where=str(path), hint="choose another --checkpoint") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -123,7 +123,7 @@ class PipelineDirectory:
             hint = "run headrace savepoint restore again"
             self._reject("the restore of a savepoint was interrupted here", hint)
         if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
-            self._reject("the checkpoint was written by headrace 0.1, whose layout can't be read", _FRESH)
+            self._reject("the checkpoint was written by headrace 0.1, whose layout cannot be read", _FRESH)
         if (self.path / "drained").exists():
             self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
         (self.path / "pipeline").write_text(pipeline)

@@ -33,7 +33,7 @@ class Progress:
     watermark: str | None = None
     """The watermark for the next epoch; `"end"` once the input has ended."""
     partitions: int | None = None
-    """Partitions of the state: `spark.sql.shuffle.partitions` of the first run; it can't change later."""
+    """Partitions of the state: `spark.sql.shuffle.partitions` of the first run; it cannot change later."""
 
 
 def checkpoint_of(directory: Path, query: Query) -> Path:

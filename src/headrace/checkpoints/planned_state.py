@@ -1,7 +1,7 @@
 """The stateful side of a pipeline without Spark: per query its state signature and its sources.
 
 Read from a plan, or from a checkpoint directory. Types of computed columns are known only to Spark; a plan
-lists the columns whose types it can't determine.
+lists the columns whose types it cannot determine.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _query_state(graph: Graph, query: Query) -> QueryState:
 def _source_types(inputs: list[Facts]) -> dict[str, str]:
     """Return the declared types of the columns that no step before has computed."""
     fields = [field for facts in inputs if facts.schema is not None for field in facts.schema.fields]
-    # The text of a struct's fields has NOT NULL and comments, which a signature doesn't have.
+    # The text of a struct's fields has NOT NULL and comments, which a signature does not have.
     plain = (f for f in fields if not any(isinstance(kind, Struct) for _, kind in walk(f.type, f.name)))
     return {field.name: str(field.type) for field in plain}
 

@@ -51,7 +51,7 @@ def repartition(
         return {query.name: _rewrite(spark, checkpoint_of(directory, query), partitions) for query in queries}
     except (PySparkException, JavaError) as error:
         raise OptionError(
-            f"Spark can't repartition it: {java_message(error).splitlines()[0]}",
+            f"Spark cannot repartition it: {java_message(error).splitlines()[0]}",
             where=str(directory),
             hint="if an epoch is unfinished, finish it first: headrace run FILE --once",
         ) from error

@@ -3,7 +3,7 @@
 They are stored beside the directory, in `<directory>.savepoints/<name>`. Files that are never written again
 (Spark's checkpoint, Parquet files) are hard links where the file system has them; all others are copies.
 
-A restored savepoint has new checkpoint ids, so sinks don't mistake its epochs for those that were committed
+A restored savepoint has new checkpoint ids, so sinks do not mistake its epochs for those that were committed
 after the savepoint. The ledgers of exchanges and of unrouted outputs are part of the savepoint, and so are
 their rows; these ledgers get the new ids, because an epoch that they hold must not be written again.
 """

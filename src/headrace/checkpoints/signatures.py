@@ -96,7 +96,7 @@ def signature_problem(where: str, was: Signature | None, now: Signature) -> Prob
         return None
     if was.get("version") != now["version"]:
         writer = f"version {was['version']}" if "version" in was else "version 0.1 of Headrace"
-        what = f"its checkpoint was written by {writer}, whose state this version can't read"
+        what = f"its checkpoint was written by {writer}, whose state this version cannot read"
         return Problem(where, what, "start over with --fresh")
     return Problem(
         where,

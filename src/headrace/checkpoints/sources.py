@@ -57,14 +57,13 @@ def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> N
 
 
 def source_problems(graph: Graph, query: Query, was: Record, now: Record) -> list[Problem]:
-    """Return the reasons why a query of this plan can't use offsets that were stored for other sources."""
+    """Return the reasons why a query of this plan cannot use offsets that were stored for other sources."""
     where = graph.where(graph[query.output.step])
     was, now = dict(was), dict(now)
     pace = was.pop(_PACE, []), now.pop(_PACE)
     if all(pace) and pace[0] != pace[1]:
-        what = (
-            f"its checkpoint was written by a run in {pace[0][0]}; a run in {pace[1][0]} can't resume from it"
-        )
+        before, after = pace[0][0], pace[1][0]
+        what = f"its checkpoint was written by a run in {before}; a run in {after} cannot resume from it"
         return [Problem(where, what, f"run it as before, or {_START_OVER}")]
     if list(was) != list(now):
         what = f"its checkpoint has the sources {_quote_names(was)}, and now they are {_quote_names(now)}"

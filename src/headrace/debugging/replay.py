@@ -69,7 +69,7 @@ def _refuse_unreplayable(source: Any) -> None:
     if isinstance(source, FrameSource):
         raise NotReplayable(f"`{source.name}` is a stream that was given as a DataFrame")
     if isinstance(source, Source) and not source.connector.replayable:
-        raise NotReplayable(f"the source `{source.name}` can't be read twice")
+        raise NotReplayable(f"the source `{source.name}` cannot be read twice")
 
 
 def _log(graph: Graph, directory: Path, ref: Any) -> Exchange:

@@ -103,7 +103,7 @@ def _report(
     report = inquiry.ask(kernel, rows, read_input=read_input, less=less)
     if since > 0 and less is None and report.taken:
         note = (
-            f"this version is in force since epoch {since}, and which rows came before can't be report: "
+            f"this version is in force since epoch {since}, and which rows came before cannot be report: "
             "rows are report of as if it had been there from the first on"
         )
         report = replace(report, notes=(note,))
@@ -127,7 +127,7 @@ def _table_now(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str],
         content = table.look()
         ids = frozenset(content.read().ids)
     except HeadraceError as error:
-        return table.name, frozenset(), (f"the table can't be read now: {error.problem}",)
+        return table.name, frozenset(), (f"the table cannot be read now: {error.problem}",)
     finally:
         table.close()
     if content.digest == edition.digest:

@@ -41,7 +41,7 @@ class _Part:
     lasts: tuple[tuple[str, str], ...] = ()
     """States it can end with, each with what stands on the edge that leads on."""
     empty: str | None = ""
-    """What must hold where it is no row; None where it can't be none."""
+    """What must hold where it is no row; None where it cannot be none."""
     edges: tuple[Edge, ...] = ()
 
 

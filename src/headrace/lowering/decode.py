@@ -1,7 +1,7 @@
-"""Bytes to rows by the kernel's decode expression, and the records that don't decode.
+"""Bytes to rows by the kernel's decode expression, and the records that do not decode.
 
 The expression is non-deterministic in Spark's sense, so it is evaluated exactly once for each record that a
-job reads. It gives null for a record that doesn't decode; that row is filtered out here, and its dead letter
+job reads. It gives null for a record that does not decode; that row is filtered out here, and its dead letter
 is in `DeadLetters` by the time the job has ended. A job that reads the frame twice collects the same dead
 letters twice; `DeadLetters.take` returns each once.
 """
@@ -34,7 +34,7 @@ _FAILED = re.compile(r"DecodeFailure: (source `.*?`, partition .*?, position -?\
 
 @dataclass(frozen=True)
 class DeadLetters:
-    """The records of one source that didn't decode since the last `take`.
+    """The records of one source that did not decode since the last `take`.
 
     One epoch's, if taken in each epoch.
 
@@ -76,7 +76,7 @@ def decode_records(
     dead_letter_bytes: int = DEAD_LETTER_BYTES,
     spill_directory: str | Path | None = None,
 ) -> tuple[DataFrame, DeadLetters]:
-    """Return the records of `frame` as rows, and the collector of those that don't decode.
+    """Return the records of `frame` as rows, and the collector of those that do not decode.
 
     Args:
         spark: The session.
@@ -121,7 +121,7 @@ def decode_records(
 
 
 def as_source_error(error: BaseException) -> SourceError | None:
-    """Return the error for the user, if a Spark job failed because of a record that doesn't decode."""
+    """Return the error for the user, if a Spark job failed because of a record that does not decode."""
     text = str(error)
     if failed := _FAILED.search(text):
         hint = 'on_error="divert" sends such records to the source\'s `dead_letters` and goes on'

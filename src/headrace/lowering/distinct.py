@@ -19,7 +19,7 @@ _NO_POSITION = "cast(null as struct<source: string, partition: string, offset: b
 
 
 def drop_duplicates(spark: SparkSession, frame: DataFrame, node: Distinct, counts: Counts) -> DataFrame:
-    """Return the step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
+    """Return the step's tagged rows: `__main` without repeats, `__late` those it cannot judge any more."""
     time = F.unix_micros("__ts") if "__ts" in frame.columns else F.lit(None).cast("bigint")
     position = F.col("__position") if "__position" in frame.columns else F.expr(_NO_POSITION)
     keys = [frame[f"`{name}`"] for name in node.on]

@@ -1,4 +1,4 @@
-"""The event time of rows: values that don't count, and rows too far ahead of the clock."""
+"""The event time of rows: values that do not count, and rows too far ahead of the clock."""
 
 from __future__ import annotations
 

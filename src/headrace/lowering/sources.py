@@ -54,7 +54,7 @@ class StreamInputs:
         one.
         """
         self.dead_letters: dict[str, DeadLetters] = {}
-        """The collectors of records that didn't decode, by source; filled as sources are read."""
+        """The collectors of records that did not decode, by source; filled as sources are read."""
         self.lookups = LookupSteps(spark)
         self._primary_reader_of = frozenset(primary_reader_of)
         self._real_time = real_time
@@ -208,7 +208,7 @@ class BatchInputs(StreamInputs):
 
 
 def read_table(spark: SparkSession, pipeline: str, node: Lookup) -> DataFrame:
-    """Return the table of a lookup as it is now. A record of it that doesn't decode stops the run."""
+    """Return the table of a lookup as it is now. A record of it that does not decode stops the run."""
     if not isinstance(node.table, Connector):
         return node.table.column  # type: ignore[no-any-return]
     frame = node.table.reader().batch(spark, ReadContext(pipeline, node.name, node.schema, node.format, ""))

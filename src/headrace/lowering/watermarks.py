@@ -1,4 +1,4 @@
-"""Watermarks per source partition, and the heartbeats that advance them when rows don't.
+"""Watermarks per source partition, and the heartbeats that advance them when rows do not.
 
 Every timed stream is unioned with a heartbeat source before Spark's watermark operator, and the heartbeats
 are filtered out above it. A heartbeat's only content is a time; it advances the watermark where there are no
@@ -47,7 +47,7 @@ class Heartbeats:
         Args:
             spark: the session.
             run: a name that no other run in this process has.
-            fixed: steps whose watermark only heartbeats advance; rows don't.
+            fixed: steps whose watermark only heartbeats advance; rows do not.
             clock: a Java clock that decides which partitions are idle; the system's by default.
         """
         self._spark = spark
@@ -206,7 +206,7 @@ def _drop_heartbeats(frame: DataFrame, time: str, *, pinned: bool) -> DataFrame:
     Non-deterministic, or on the time column.
     """
     partition = F.col(PARTITION)
-    if pinned:  # null for heartbeats; Spark can't simplify it, so it keeps the column
+    if pinned:  # null for heartbeats; Spark cannot simplify it, so it keeps the column
         # The second condition keeps Spark from folding the filter, and with it the watermark operator, to an
         # empty relation in a micro-batch of heartbeats alone, where the partition is a constant null.
         is_row = F.octet_length(partition) + F.spark_partition_id() >= 0

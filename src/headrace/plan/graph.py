@@ -18,7 +18,7 @@ NodeType = TypeVar("NodeType", bound=Node)
 class Graph:
     """The nodes of a pipeline, by name, with the facts about their outputs.
 
-    Two graphs are equal if they do the same: generated names such as `tx:where` don't count.
+    Two graphs are equal if they do the same: generated names such as `tx:where` do not count.
     """
 
     def __init__(self, name: str, nodes: Mapping[str, Node], places: Mapping[str, str] | None = None) -> None:

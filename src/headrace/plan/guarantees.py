@@ -18,7 +18,7 @@ _ORDER: tuple[Guarantee, ...] = get_args(Guarantee)
 
 @dataclass(frozen=True)
 class Promise:
-    """The guarantee of the rows of one sink, and the reason why it isn't stronger."""
+    """The guarantee of the rows of one sink, and the reason why it is not stronger."""
 
     sink: str
     guarantee: Guarantee
@@ -64,7 +64,7 @@ def _promise(graph: Graph, sink: Sink) -> Promise:
     sources = [node for node in graph.upstream(sink) if isinstance(node, Source | FrameSource)]
     for source in sources:
         if isinstance(source, Source) and not source.connector.replayable:
-            because = f"the source `{source.name}` ({source.connector.kind}) can't be replayed after a crash"
+            because = f"the source `{source.name}` ({source.connector.kind}) cannot be replayed after a crash"
             return Promise(
                 sink.name, "at_most_once", because, "write its rows to Kafka or files, and read those"
             )

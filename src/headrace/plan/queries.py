@@ -5,7 +5,7 @@ two copies of a step would have separate state, and Spark has one watermark per 
 streaming part, from sources through stateless steps to at most one stateful step (its `output`), and the
 stateless steps after it, which run on each micro-batch and feed every sink of the query in one epoch.
 
-Where a query needs the rows of another query's stateful step, or a source can't be read twice, the first
+Where a query needs the rows of another query's stateful step, or a source cannot be read twice, the first
 query writes an *exchange* and the second reads it. Results do not depend on the division.
 """
 

@@ -59,6 +59,6 @@ def replay_starts(graph: Graph, step: Node) -> Iterator[str]:
 
 def _start(source: Source) -> str:
     if not source.connector.replayable:
-        return "rows read so far can't be read again"
+        return "rows read so far cannot be read again"
     start = getattr(source.connector, "start", None)
     return "the beginning" if start in (None, "earliest") else f"start={start}"

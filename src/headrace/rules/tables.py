@@ -70,7 +70,7 @@ class FileTable:
                 )
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise SourceError(f"the rules can't be read: {reason}", where=self.name) from error
+            raise SourceError(f"the rules cannot be read: {reason}", where=self.name) from error
         return self._content
 
     def close(self) -> None:

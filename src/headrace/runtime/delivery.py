@@ -86,12 +86,12 @@ class Delivery:
     failure: BaseException | None = None
     """The Python exception that failed an epoch; Spark passes on only its text."""
     mismatches: Mismatches = field(default_factory=Mismatches)
-    """Rows of this run that don't add up."""
+    """Rows of this run that do not add up."""
     stopping: bool = False
     """Set to end the run between two epochs."""
 
     def load_rules(self) -> None:
-        """Load the rules, if any: a run with an invalid rule doesn't start."""
+        """Load the rules, if any: a run with an invalid rule does not start."""
         if self.rules is not None:
             self.rules.begin()
 

@@ -33,7 +33,7 @@ def describe_restore(graph: Graph, directory: Path, name: str) -> Iterator[str]:
     for source in graph.of(Source):
         if not source.connector.replayable:
             kind = source.connector.kind
-            yield f"  {source.name} ({kind}): rows read since the savepoint can't be read again"
+            yield f"  {source.name} ({kind}): rows read since the savepoint cannot be read again"
     for sink in graph.sinks:
         since = describe_effect(sink).replace("to those of earlier runs", "to those written since")
         yield f"  {sink.name} ({sink.connector.kind}): {since}"

@@ -56,7 +56,7 @@ class RunHandle(ABC):
         Raises:
             OptionError: there is no such step or output, or the run is in real-time mode.
         """
-        what = "rows can't be sampled in real-time mode"
+        what = "rows cannot be sampled in real-time mode"
         raise OptionError(what, where=name, hint="run it without --real-time")
 
     @abstractmethod

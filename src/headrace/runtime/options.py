@@ -74,13 +74,13 @@ class RunOptions:
         period = self.period
         if self.bounded and self.mode == "real_time":
             raise OptionError(
-                f"real-time mode has no end and can't run until {self.until}",
+                f"real-time mode has no end and cannot run until {self.until}",
                 where="mode",
                 hint='leave out `mode` to run until "caught_up" or "drained"',
             )
         if self.bounded and self.every is not None:
             raise OptionError(
-                f"`every` can't be combined with until={self.until!r}",
+                f"`every` cannot be combined with until={self.until!r}",
                 where="every",
                 hint="a bounded run processes the available input as fast as possible: leave out `every`",
             )
@@ -88,7 +88,7 @@ class RunOptions:
             raise OptionError(
                 f"expected real-time batches of at least 5 seconds, got {self.every}",
                 where="every",
-                hint="rows don't wait for the end of a batch; offsets, state and the watermark do: try 1 "
+                hint="rows do not wait for the end of a batch; offsets, state and the watermark do: try 1 "
                 "minute",
             )
 

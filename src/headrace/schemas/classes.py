@@ -53,13 +53,13 @@ def is_record(candidate: type) -> bool:
 
 
 def fields_of(record: type, inside: tuple[type, ...] = ()) -> tuple[Field, ...]:
-    """Return the fields of a class as columns; a field that has no default and isn't Optional is NOT NULL.
+    """Return the fields of a class as columns; a field that has no default and is not Optional is NOT NULL.
 
     Decoding does not use the validators, defaults and methods of the class.
     """
     if record in inside:
         path = " -> ".join(c.__name__ for c in (*inside, record))
-        raise SchemaError(f"{path} is recursive: a column can't hold its own type", where=record.__name__)
+        raise SchemaError(f"{path} is recursive: a column cannot hold its own type", where=record.__name__)
     chain = (*inside, record)
     fields = (
         _model_fields(record, chain)

@@ -25,7 +25,7 @@ def parse_statements(text: str) -> list[exp.Expr]:
     ['SELECT n FROM t GROUP BY window']
 
     Raises:
-        SqlglotError: the text can't be parsed.
+        SqlglotError: the text cannot be parsed.
     """
     from sqlglot import Dialect, TokenType  # imported late: half of the start-up time of a command
 

@@ -160,7 +160,7 @@ class Pipeline:
             connector: from `connect`.
             format: how records are written: `"json"`, `"csv"`, `"text"`, `"raw"`, or a format with options.
             schema: the columns, as Spark's DDL text, a dataclass or a pydantic model.
-            on_error: what happens to a record that doesn't decode: `"divert"` sends it to `.dead_letters`,
+            on_error: what happens to a record that does not decode: `"divert"` sends it to `.dead_letters`,
                 `"skip"` counts it, `"fail"` stops the run.
         """
         from headrace.streams.stream import SourceStream
@@ -254,7 +254,7 @@ class Pipeline:
           ■  out  write         files path=out/
 
         Raises:
-            PlanError: the plan can't be run; every reason is listed.
+            PlanError: the plan cannot be run; every reason is listed.
         """
         from headrace.explain.explanation import explain
         from headrace.explain.text import drawing, text_of

@@ -1,4 +1,4 @@
-"""`Stage`: the stateless verbs that all stages share; `Rows`, a stage that other streams can read; `SinkHandle`."""
+"""`Stage`: stateless verbs of all stages; `Rows`: a stage that other streams can read; `SinkHandle`."""
 
 from __future__ import annotations
 

@@ -220,7 +220,7 @@ class SourceStream(Stream):
 
     @property
     def dead_letters(self) -> Stream:
-        """Records that couldn't be decoded: `raw, reason, field, source, partition, position, read_at`."""
+        """Records that could not be decoded: `raw, reason, field, source, partition, position, read_at`."""
         return Stream(self._pipeline, Ref(self._ref.step, "dead_letters"))
 
 

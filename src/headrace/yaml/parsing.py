@@ -26,7 +26,7 @@ def compose(text: str, *, file: str) -> list[Node]:
     """Return the documents in a text, as ruamel.yaml composes them.
 
     Raises:
-        DocumentError: the text isn't YAML.
+        DocumentError: the text is not YAML.
     """
     try:
         return [node for node in YAML(typ="rt", pure=True).compose_all(text) if node is not None]

@@ -145,7 +145,7 @@ def test_a_table_that_has_changed_since_or_is_away_is_reported(job: Job) -> None
             "tightened  version 3, from the next batch on; until then 2  small, followed by large" in message
         )
         (job.work / "rules.yaml").unlink()
-        assert "the table can't be read now" in job.why(rule="new").notes[0]
+        assert "the table cannot be read now" in job.why(rule="new").notes[0]
         assert "No such file" in job.listed().faults[0].what
         assert [rule.id for rule in job.listed().rules] == ["steady", "tightened", "new"]
     finally:

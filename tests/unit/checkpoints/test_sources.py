@@ -109,7 +109,7 @@ def test_checkpoint_belongs_to_one_execution_mode(tmp_path: Path) -> None:
         (tmp_path / "queries" / "totals" / "spark" / "offsets" / "0").touch()
     with pytest.raises(
         PlanError,
-        match=r"written by a run in real time; a run in micro-batches can't.*\n  hint: run it as before, or",
+        match=r"written by a run in real time; a run in micro-batches cannot.*\n  hint: run it as before, or",
     ):
         refuse_moved(graph, tmp_path)
 

@@ -73,11 +73,11 @@ def test_a_table_that_is_not_there_is_reported_and_the_rest_explained(call: Call
     Path("rules.yaml").unlink()
     message = call("explain", "fraud.yaml")
     assert message.returncode == 0
-    assert "  rules.yaml: the rules can't be read: No such file or directory" in message.stdout
+    assert "  rules.yaml: the rules cannot be read: No such file or directory" in message.stdout
     drawn = call("draw", "fraud.yaml")
     assert (drawn.returncode, drawn.stderr) == (
         1,
-        "error: rules.yaml: the rules can't be read: No such file or directory\n",
+        "error: rules.yaml: the rules cannot be read: No such file or directory\n",
     )
 
 

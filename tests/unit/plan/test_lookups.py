@@ -35,7 +35,7 @@ def build_lookup(table: Any = TABLE, **options: Any) -> Rows:
         ({"load": "key", "refresh": "1 minute"}, '`refresh` is an option of load="table"'),
         ({"how": "inner", "on_miss": "null"}, '`how="inner"` drops rows without a match'),
         ({"load": "key", "concurrency": 0}, "`concurrency` is too small"),
-        ({"table": connect.memory(), "load": "key"}, "a table of memory can't be read by key"),
+        ({"table": connect.memory(), "load": "key"}, "a table of memory cannot be read by key"),
         (
             {"table": SimpleNamespace(schema=""), "refresh": "1 minute"},
             "a DataFrame is read once, when the run starts",

@@ -33,7 +33,7 @@ WRONG = {
     "'c'}}]": "`b` ends a group and must not occur",
     "[{a: v = 'a'}, {a: {next: v = 'b'}}]": "two steps are called `a`",
     "[{K: v = 'a'}]": "the step `K` has the name of a column, so conditions would be ambiguous",
-    "[{__a: v = 'a'}]": "a step can't be called `__a`",
+    "[{__a: v = 'a'}]": "a step cannot be called `__a`",
     "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` refers to `smal`, which is no step "
     "and no column\n  hint: did you mean `small`?",
     "[{small: {where: v = 'a', one_or_more: true, until: v > smal.v}}]": "until of `small` refers to `smal`",

@@ -126,7 +126,7 @@ def test_the_column_that_time_is_made_of_orders_rows_too() -> None:
         ("measures match_number() as n pattern (A B)", "the number of symbol"),
         ("pattern (A B) define B as B.price < prev(B.price)", "the number of symbol"),
         ("pattern (^ A)", "the number of symbol"),
-        ("pattern (A+)", "the rows of a match that doesn't end"),
+        ("pattern (A+)", "the rows of a match that does not end"),
         ("pattern (A+) within '1 hour'", ""),
     ],
 )

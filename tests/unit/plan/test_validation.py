@@ -76,12 +76,12 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     "nothing at all": (lambda p: None, "it has no steps", "begin with pipeline.read"),
     "a sink as a source": (
         lambda p: p.read("tx", OnlySink(), format="json", schema=SCHEMA),
-        "only_sink can't be read from",
+        "only_sink cannot be read from",
         "it is a sink only",
     ),
     "a source as a sink": (
         lambda p: read(p).write("out", OnlySource()),
-        "only_source can't be written to",
+        "only_source cannot be written to",
         "it is a source only",
     ),
     "bytes without a format": (
@@ -149,7 +149,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         lambda p: read(p).union(
             p.read("b", connect.files(path="b"), format="json", schema=SCHEMA).event_time("ts")
         ),
-        "some of these streams have event time and some don't",
+        "some of these streams have event time and some do not",
         "give all of them event time",
     ),
     "a trigger that ends": (lossy, "this trigger may leave rows unemitted", "set allow_loss=True"),
@@ -182,7 +182,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "a running aggregate appended": (
         lambda p: read(p).key_by("card").aggregate("n", n="count(*)").write("out", OUT, mode="append"),
-        "a running aggregate changes its rows, so it can't be appended",
+        "a running aggregate changes its rows, so it cannot be appended",
         'use mode="update" or "complete"',
     ),
     "update mode for rows that never change": (

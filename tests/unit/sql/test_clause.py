@@ -212,7 +212,7 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (one row per match all rows per match pattern (A))",
          "ROWS PER MATCH is already set", "ONE ROW or ALL ROWS"),
         ("select * from t match_recognize (all rows per match with unmatched rows pattern ({- A -}))",
-         "WITH UNMATCHED ROWS can't be combined with an exclusion", "remove one of them"),
+         "WITH UNMATCHED ROWS cannot be combined with an exclusion", "remove one of them"),
         ("select * from t match_recognize (after match skip two next row pattern (A))",
          "expected PAST LAST ROW or TO ..., got `two`", "SKIP PAST LAST ROW"),
         ("select * from t match_recognize (after match skip to D pattern (A B))",
@@ -238,19 +238,19 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A) define A = "
          "true)", "expected `AS`, got `=`", "DEFINE A AS"),
         ("select * from t match_recognize (pattern (A) define A as final last(A.x) > 1)",
-         "column 64: FINAL can't be said in DEFINE", "leave FINAL out"),
+         "column 64: FINAL cannot be said in DEFINE", "leave FINAL out"),
         ("select * from t match_recognize (pattern (A) define A as final sum(A.x) > "
-         "1)", "FINAL can't be said in DEFINE", ""),
+         "1)", "FINAL cannot be said in DEFINE", ""),
         ("select * from t match_recognize (pattern (A) define A as running prev(A.x) > 1)",
          "RUNNING is not allowed for PREV", "PREV(RUNNING LAST(...))"),
         ("select * from t match_recognize (pattern (A) define A as running abs(A.x) > 1)",
          "RUNNING is for FIRST, LAST and aggregates", "RUNNING LAST"),
         ("select * from t match_recognize (pattern (A) define A as first(prev(A.x)) > 1)",
-         "PREV can't stand inside FIRST", "PREV or NEXT outside"),
+         "PREV cannot stand inside FIRST", "PREV or NEXT outside"),
         ("select * from t match_recognize (pattern (A) define A as sum(last(A.x)) > "
-         "1)", "LAST can't stand inside SUM", ""),
+         "1)", "LAST cannot stand inside SUM", ""),
         ("select * from t match_recognize (pattern (A) define A as prev(1 + last(A.x)) > "
-         "1)", "LAST can't stand inside PREV", ""),
+         "1)", "LAST cannot stand inside PREV", ""),
         ("select * from t match_recognize (pattern (A B) define A as sum(A.x + B.x) > 1)",
          "SUM speaks of rows of A and of B", "one variable"),
         ("select * from t match_recognize (pattern (A) define A as prev(A.x, n) > 1)",
@@ -264,7 +264,7 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A) define A as classifier(D) = "
          "'A')", "there is no pattern variable `D`", ""),
         ("select * from t match_recognize (pattern (A) define A as sum(A.x) over () > "
-         "1)", "OVER can't follow sum here", ""),
+         "1)", "OVER cannot follow sum here", ""),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_reported_with_its_place(statement: str, message: str, hint: str) -> None:

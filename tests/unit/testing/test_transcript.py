@@ -202,7 +202,7 @@ def test_a_python_file_without_a_pipeline_is_reported(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="the file can't be read"):
+    with pytest.raises(DocumentError, match="the file cannot be read"):
         read_file(tmp_path / "gone.yaml")
 
 

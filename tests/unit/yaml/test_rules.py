@@ -136,7 +136,7 @@ def test_explain_shows_the_table_of_rules() -> None:
 WRONG_STEPS = {
     "{}": "`rules` of match_rules is missing",
     "{rules: rules.txt}": "rules.txt is no file of rules\n  hint: its name must end with .yaml",
-    "{rules: {memory: {}}}": "memory can't hold a table of rules\n  hint: use a file, postgres, mysql or "
+    "{rules: {memory: {}}}": "memory cannot hold a table of rules\n  hint: use a file, postgres, mysql or "
     "sqlite",
     "{rules: r.yaml, order: sideways}": "expected one of event_time, arrival, got `sideways`",
     "{rules: r.yaml, longest: soon}": "soon",

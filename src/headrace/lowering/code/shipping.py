@@ -32,8 +32,8 @@ def ship(function: Callable[..., Any], target: Any, where: str) -> Callable[...,
         cloudpickle.dumps(function)  # type: ignore[no-untyped-call]
     except Exception as error:  # pickling runs user code, which can raise anything
         name = getattr(target, "__name__", type(target).__name__)
-        what = f"`{name}` can't be sent to the workers: {type(error).__name__}: {error}"
-        hint = "create what can't be pickled, such as connections and models, in the open() of a class"
+        what = f"`{name}` cannot be sent to the workers: {type(error).__name__}: {error}"
+        hint = "create what cannot be pickled, such as connections and models, in the open() of a class"
         raise PlanError([Problem(where, what, hint)]) from None
     return function
 

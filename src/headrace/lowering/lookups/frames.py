@@ -94,7 +94,7 @@ def encode_key(frame: DataFrame, node: Lookup, where: str) -> Column:
     for name in node.on:
         kind = frame.schema[name].dataType.simpleString()
         if not kind.startswith(_KEY_TYPES) or kind.startswith("interval"):
-            what = f"a lookup by key can't use `{name}`, which is {kind}"
+            what = f"a lookup by key cannot use `{name}`, which is {kind}"
             raise PlanError(
                 [Problem(where, what, f"cast it before: with_columns({name}='cast({name} as string)')")]
             )

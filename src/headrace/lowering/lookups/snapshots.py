@@ -5,7 +5,7 @@
                                              <version>.arrow   key and values of every row, as text
 
 The version of an epoch is chosen on the driver and recorded before the tasks of the epoch start, so that a
-replayed epoch sees the same table. A table that can't be read keeps its last version.
+replayed epoch sees the same table. A table that cannot be read keeps its last version.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class Snapshots:
         return self._loaded_at is None or self._clock() - self._loaded_at >= self._refresh
 
     def _reload(self, version: str | None) -> str:
-        """Return a new version, or the last one if the table is unchanged or can't be read."""
+        """Return a new version, or the last one if the table is unchanged or cannot be read."""
         self._loaded_at = self._clock()
         try:
             content = self._version_of()
@@ -145,7 +145,7 @@ class Snapshots:
         except Exception as error:
             if version is None:
                 raise
-            _log.warning("`%s`: the table can't be reloaded, the last version is used: %s", self._step, error)
+            _log.warning("`%s`: cannot reload the table, the last version is used: %s", self._step, error)
             return version
 
     def _write(self, version: str) -> None:

@@ -47,7 +47,7 @@ class RuleStep(RuleChecks):
         )
 
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
-        """Why a rule can't be used; none where it can."""
+        """Why a rule cannot be used; none where it can."""
         known = list(super().problems(rule))
         yield from known or self._of_kernel(rule)
 

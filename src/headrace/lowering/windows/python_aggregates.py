@@ -45,7 +45,7 @@ def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
     """Find out before anything runs whether executors can get the aggregates.
 
     Raises:
-        PlanError: one can't be pickled.
+        PlanError: one cannot be pickled.
     """
     problems = []
     for name, item in node.aggregates:
@@ -54,8 +54,8 @@ def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
                 _send_by_value(item.aggregate)
                 cloudpickle.dumps(item.aggregate)  # type: ignore[no-untyped-call]
             except Exception as error:  # pickling runs code of the instance
-                what = f"`{name}`: {type(item.aggregate).__name__} can't be sent to the executors: {error}"
-                hint = "keep what can't be pickled out of the instance; make it in zero() or result()"
+                what = f"`{name}`: {type(item.aggregate).__name__} cannot be sent to the executors: {error}"
+                hint = "keep what cannot be pickled out of the instance; make it in zero() or result()"
                 problems.append(Problem(where, what, hint))
     if problems:
         raise PlanError(problems)
@@ -89,7 +89,7 @@ def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[
         try:
             return pyarrow.array(results, type=kind, from_pandas=False)
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
-            raise RuntimeError(f"{label} gave a result that isn't {aggregate.returns}: {error}") from error
+            raise RuntimeError(f"{label} gave a result that is not {aggregate.returns}: {error}") from error
 
     fold.__annotations__ = {
         "lists": pyarrow.Array,
@@ -131,7 +131,7 @@ def _rows(lists: Any) -> Iterator[Iterator[tuple[Any, ...]]]:
 
 
 def _send_by_value(aggregate: Aggregate) -> None:
-    """Have classes of the user's own files pickled whole: executors can't import them."""
+    """Have classes of the user's own files pickled whole: executors cannot import them."""
     for cls in type(aggregate).__mro__:
         module = sys.modules.get(cls.__module__)
         file = getattr(module, "__file__", None)

@@ -31,7 +31,7 @@ def state_bytes_of(report: Mapping[str, Any]) -> int:
 
 
 def lag_of(report: Mapping[str, Any]) -> dict[str, int]:
-    """Return the unread records per partition; empty if the sources don't report it.
+    """Return the unread records per partition; empty if the sources do not report it.
 
     >>> source = {"endOffset": {"tx": {"0": 7}}, "latestOffset": {"tx": {"0": 9}}, "description": ""}
     >>> lag_of({"sources": [source]})

@@ -1,6 +1,6 @@
 """A line at the bottom of a terminal that is redrawn while other text scrolls above it.
 
-Rich's `Live` can't be used: a sink that prints through a Rich console of its own bypasses it and writes into
+Rich's `Live` cannot be used: a sink that prints through a Rich console of its own bypasses it and writes into
 the line.
 """
 
@@ -31,7 +31,7 @@ class LiveLine:
     def __enter__(self) -> Self:
         self._terminal = sys.stderr
         self._before = (sys.stdout, sys.stderr)
-        if self._catch_output:  # standard output that goes to a file doesn't disturb the line
+        if self._catch_output:  # standard output that goes to a file does not disturb the line
             sys.stdout = _Above(self, sys.stdout)
         sys.stderr = _Above(self, sys.stderr)
         return self

@@ -158,11 +158,11 @@ class ProgressLog:
                 self._changed.notify_all()
 
     def _add_or_log(self, run_id: str, report: str) -> None:
-        """Add a report; one that can't be read is logged and skipped."""
+        """Add a report; one that cannot be read is logged and skipped."""
         try:
             self.add(run_id, json.loads(report))
         except Exception:
-            _log.exception("a progress report of Spark can't be read: %s", report)
+            _log.exception("a progress report of Spark cannot be read: %s", report)
 
     def _note_end(self, run_id: str) -> None:
         with self._changed:

@@ -15,7 +15,7 @@ _log = logging.getLogger("headrace")
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Rows of one epoch that don't add up.
+    """Rows of one epoch that do not add up.
 
     >>> print(Mismatch("alerts", 7, 100, 99))
     `alerts`, epoch 7: expected 100 rows, 99 are accounted for
@@ -46,7 +46,7 @@ class Mismatches:
         mismatch = Mismatch(step, epoch, expected, actual)
         self.count += 1
         self._last.append(mismatch)
-        _log.error("rows don't add up: %s", mismatch)
+        _log.error("rows do not add up: %s", mismatch)
 
     def __iter__(self) -> Iterator[Mismatch]:
         return iter(tuple(self._last))

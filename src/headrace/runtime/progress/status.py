@@ -26,7 +26,7 @@ class QueryStatus:
     phases: dict[str, int] = field(default_factory=dict)
     """Duration of each phase of the last batch in milliseconds, as Spark names them."""
     lag: dict[str, int] = field(default_factory=dict)
-    """Records that are available but not read, by partition; empty if the sources don't report it."""
+    """Records that are available but not read, by partition; empty if the sources do not report it."""
     busy_ms: int = 0
     """Duration of all batches of this run in milliseconds."""
 

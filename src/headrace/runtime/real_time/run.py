@@ -82,7 +82,7 @@ def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) ->
     """Start a checked plan in real-time mode.
 
     Raises:
-        PlanError: with every step that can't run in real-time mode, and the reason.
+        PlanError: with every step that cannot run in real-time mode, and the reason.
     """
     refuse(graph, options.guarantee)
     directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
@@ -103,14 +103,14 @@ def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) ->
 
 
 def refuse(graph: Graph, guarantee: Guarantee | None = None) -> None:
-    """Reject a plan that can't run in real-time mode.
+    """Reject a plan that cannot run in real-time mode.
 
     Raises:
         PlanError: with each step and each reason.
     """
     queries = tuple(queries_of(graph))
     problems = [
-        Problem(graph.where(node), f"can't run in real-time mode: {reason}", "run it without --real-time")
+        Problem(graph.where(node), f"cannot run in real-time mode: {reason}", "run it without --real-time")
         for node in graph
         for reason in real_time_of(graph, node, queries, python=node.tier(graph).python).blocked
     ]

@@ -150,7 +150,7 @@ def _build_clause(reader: TokenReader, draft: _Draft, pattern: Pattern) -> Match
         assert draft.rows_at is not None
         reader.fail(
             draft.rows_at,
-            "WITH UNMATCHED ROWS can't be combined with an exclusion {- -}: excluded rows would look "
+            "WITH UNMATCHED ROWS cannot be combined with an exclusion {- -}: excluded rows would look "
             "unmatched",
             "remove one of them",
         )

@@ -145,7 +145,7 @@ class _Scanner:
     def _logical(self, call: Token, mode: str) -> Navigation:
         if mode == "FINAL" and self.scope.place == "DEFINE":
             self.scope.fail(
-                call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
+                call, "FINAL cannot be said in DEFINE: the match is not complete there", "leave FINAL out"
             )
         self._take()
         value = self._on_row(call)
@@ -187,7 +187,7 @@ class _Scanner:
         name = OTHER_NAMES.get(call.name.lower(), call.name)
         if mode == "FINAL" and self.scope.place == "DEFINE":
             self.scope.fail(
-                call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
+                call, "FINAL cannot be said in DEFINE: the match is not complete there", "leave FINAL out"
             )
         row = _Row()
         self._arguments(row, call)
@@ -202,7 +202,7 @@ class _Scanner:
         text = compose_call(name.lower(), _split(arguments), kept) or f"{name}{' '.join(arguments)}{kept}"
         if self._now().matches("OVER"):
             self.scope.fail(
-                self._now(), f"OVER can't follow {name} here", "an aggregate is over rows of the match"
+                self._now(), f"OVER cannot follow {name} here", "an aggregate is over rows of the match"
             )
         return Aggregation(text, row.labels or (), mode == "FINAL")
 
@@ -238,7 +238,7 @@ class _Scanner:
             outer = call.name.upper()
             self.scope.fail(
                 token,
-                f"{token.name.upper()} can't stand inside {outer}",
+                f"{token.name.upper()} cannot stand inside {outer}",
                 "only PREV(LAST(...)) and its like are nested, PREV or NEXT outside, FIRST or LAST directly "
                 "in it",
             )

@@ -50,7 +50,7 @@ class Sink(Node):
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         if "sink" not in self.connector.roles:
-            yield Finding(f"{self.connector.kind} can't be written to", "it is a source only", ("mode",))
+            yield Finding(f"{self.connector.kind} cannot be written to", "it is a source only", ("mode",))
         yield from self._check_mode(plan)
         columns = plan.facts(self.input).columns
         for option in _COLUMN_OPTIONS:
@@ -67,7 +67,7 @@ class Sink(Node):
         if self.mode is not None and self.mode not in get_args(WriteMode):
             yield Finding(f"expected mode to be append, update or complete, got {self.mode!r}", "", ("mode",))
         if change == "updates" and self.mode == "append":
-            what = "a running aggregate changes its rows, so it can't be appended"
+            what = "a running aggregate changes its rows, so it cannot be appended"
             yield Finding(what, 'use mode="update" or "complete"', ("mode",))
         if change == "table":
             yield from self._check_table()

@@ -58,7 +58,7 @@ class Source(Node):
     def check(self, plan: Plan) -> Iterator[Finding]:
         connector = self.connector
         if "source" not in connector.roles:
-            yield Finding(f"{connector.kind} can't be read from", "it is a sink only")
+            yield Finding(f"{connector.kind} cannot be read from", "it is a sink only")
         elif problem := connector.stream_problem():
             yield Finding(*problem)
         if connector.carries == "bytes" and self.format is None:
@@ -87,7 +87,7 @@ class Source(Node):
 
     def description(self) -> list[str]:
         columns = self.schema.fields if self.schema is not None else ()
-        on_error = {"skip": "skips what doesn't decode", "fail": "fails on what doesn't decode"}
+        on_error = {"skip": "skips what does not decode", "fail": "fails on what does not decode"}
         return [
             describe_connector(self.connector),
             self.format.name if self.format else "",

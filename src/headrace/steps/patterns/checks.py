@@ -129,7 +129,7 @@ def _names(pattern: Pattern, taken: set[str]) -> Problems:
         yield f"two steps are called `{name}`", "name each once"
     for name in dict.fromkeys(pattern.names):
         if not name or name.startswith("__"):
-            yield f"a step can't be called `{name}`", "use another name"
+            yield f"a step cannot be called `{name}`", "use another name"
         elif name.lower() in taken:
             yield (
                 f"the step `{name}` has the name of a column, so conditions would be ambiguous",

@@ -143,7 +143,7 @@ class RowPattern(Node):
         waits = f", and rows up to {text(behind)} behind" if behind else ""
         kept = f"the rows{each} of the open match"
         if self._lacks_bound:
-            return StateBound(kept + waits, "the rows of a match that doesn't end", "WITHIN ends it")
+            return StateBound(kept + waits, "the rows of a match that does not end", "WITHIN ends it")
         if clause.within is not None:
             kept = f"{kept}, for {text(clause.within)}"
         if keys and clause.remembers_partitions:

@@ -101,7 +101,7 @@ class MatchRules(Node):
         yield from check_keys(self.keys, plan.facts(self.input))
         if isinstance(self.table, Connector):
             if not self.table.listable:
-                what = f"{self.table.kind} can't hold a table of rules"
+                what = f"{self.table.kind} cannot hold a table of rules"
                 yield Finding(what, "use a file, postgres, mysql or sqlite", ("rules",))
         elif PurePath(self.table).suffix.lower() not in RULE_FILES:
             hint = f"its name must end with {', '.join(RULE_FILES)}"

@@ -49,7 +49,7 @@ class EventTime(Node):
                 what = f"event time must be a timestamp; `{self.column}` is {kind}"
                 yield Finding(what, "convert it with with_columns(...)", _KEYS)
         if facts.change != "none":
-            what = "event time can't be set on rows that are replaced later"
+            what = "event time cannot be set on rows that are replaced later"
             yield Finding(what, "set it before the aggregate", _KEYS)
         if self.idle is not None and self.idle < 1_000_000:
             what = f"expected idle of a second or more, got {text(self.idle)}"

@@ -48,12 +48,12 @@ def _check_table(node: Lookup) -> Iterator[Finding]:
         return
     if "table" not in table.roles:
         yield Finding(
-            f"{table.kind} can't be looked up in", "use files, sqlite or a DataFrame", ("on", "lookup")
+            f"{table.kind} cannot be looked up in", "use files, sqlite or a DataFrame", ("on", "lookup")
         )
     elif node.load in get_args(Load) and node.load not in table.loads:
         other = next(iter(table.loads))
         ways = {"table": "held whole", "key": "read by key"}
-        yield _finding("load", f"a table of {table.kind} can't be {ways[node.load]}", f'set load="{other}"')
+        yield _finding("load", f"a table of {table.kind} cannot be {ways[node.load]}", f'set load="{other}"')
     elif "table" not in table.loads and node.schema is None:
         yield _finding("schema", f"the columns of {table.kind} are unknown", 'add schema="name string, ..."')
 

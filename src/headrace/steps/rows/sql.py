@@ -54,7 +54,7 @@ class Sql(Node):
         for fault in check_query(self.query):
             yield Finding(fault.problem, fault.hint, ("sql",))
         if not self.groups and sql_facts.sorts_rows(self.query):
-            what = "a stream has no end, so its rows can't be sorted"
+            what = "a stream has no end, so its rows cannot be sorted"
             yield Finding(what, "sort them where they are read; for the first of them use top_n", ("sql",))
         untimed = [name for name, ref in self.tables if not plan.facts(ref).timed]
         if untimed and sql_facts.has_outer_join(self.query):

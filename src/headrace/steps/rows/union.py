@@ -28,7 +28,7 @@ class Union(Node):
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         if len({plan.facts(ref).timed for ref in self.streams}) > 1:
-            what = "some of these streams have event time and some don't"
+            what = "some of these streams have event time and some do not"
             yield Finding(what, "give all of them event time, or none")
 
     def description(self) -> list[str]:

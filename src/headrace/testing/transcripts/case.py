@@ -107,7 +107,7 @@ def read_file(path: str | Path) -> list[Case | Unread]:
     try:
         content = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise_problem(file, f"the file can't be read: {error}")
+        raise_problem(file, f"the file cannot be read: {error}")
     return read_text(content, file=file)
 
 

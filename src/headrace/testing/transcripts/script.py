@@ -273,7 +273,7 @@ def _restart(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> 
 
 def _end(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> End:
     if not read_flag(value):
-        raise_problem(value.where, "expected `end: true`", "leave the line out if the input doesn't end")
+        raise_problem(value.where, "expected `end: true`", "leave the line out if the input does not end")
     return End(where)
 
 

@@ -255,7 +255,7 @@ class Stage:
             raise (built.delivery.failure or error) from error
         log = built.delivery.accounting
         if log is not None and not (accounting := log.current()).balanced:
-            raise RuntimeError(f"the rows of `{log.step}` don't add up: {accounting}")
+            raise RuntimeError(f"the rows of `{log.step}` do not add up: {accounting}")
         epoch, dropped = built.spark_query.late_rows_dropped()
         place = (built.query.name, epoch)
         self._dropped[place] = max(dropped, self._dropped.get(place, 0))  # idle steps report 0
