@@ -113,7 +113,7 @@ def has_pending_firing(checkpoint: Path) -> bool:
     if last_started is None:
         return False
     after = int(_read_entry(commits / str(last_started)).get("nextBatchWatermarkMs", 0))
-    return after > watermark_in_force(checkpoint, last_started)
+    return after > watermark_of_epoch(checkpoint, last_started)
 
 
 def has_unfinished_epoch(checkpoint: Path) -> bool:
@@ -125,7 +125,7 @@ def has_unfinished_epoch(checkpoint: Path) -> bool:
     return started > committed
 
 
-def watermark_in_force(checkpoint: Path, epoch: int) -> int:
+def watermark_of_epoch(checkpoint: Path, epoch: int) -> int:
     """Return the watermark, in milliseconds, under which an epoch is computed; 0 if there is none yet.
 
     Spark stores it before the epoch starts, so every replay of the epoch reads the same value.

@@ -39,7 +39,7 @@ def record_of(graph: Graph, query: Query, *, real_time: bool = False) -> Record:
     return {_PACE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
 
 
-def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> None:
+def check_sources(graph: Graph, directory: Path, *, real_time: bool = False) -> None:
     """Compare the sources of every query with those of its checkpoint, and store them.
 
     Raises:

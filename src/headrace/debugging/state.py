@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
 from headrace.debugging.state_entries import StateFiles, StoredEntries, entries_of
-from headrace.runtime.inspection import plan_aside
-from headrace.runtime.queries import refuse_changed
+from headrace.runtime.inspection import plan_queries
+from headrace.runtime.queries import check_signatures
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 
@@ -73,9 +73,9 @@ def state_of(
     """
     wanted = {query.name for query in queries_with_state(graph, directory, step)}
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with plan_aside(spark, graph) as built:
+    with plan_queries(spark, graph) as built:
         chosen = [planned for planned in built if planned.query.name in wanted]
-        refuse_changed(graph, chosen, directory)
+        check_signatures(graph, chosen, directory)
         states = []
         for planned in chosen:
             node, files = (

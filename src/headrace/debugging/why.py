@@ -19,8 +19,8 @@ from headrace.checkpoints.layout import queries_with_state
 from headrace.debugging.key_report import Inquiry, KeyReport
 from headrace.debugging.rule_report import ActiveRules, RuleReport, active_rules, report_rules
 from headrace.errors import OptionError, did_you_mean
-from headrace.runtime.inspection import plan_aside
-from headrace.runtime.queries import refuse_changed
+from headrace.runtime.inspection import plan_queries
+from headrace.runtime.queries import check_signatures
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -113,9 +113,9 @@ def why_of(
     tables = active_rules(graph, directory, wanted, rule)
     wanted = wanted if rule is None else list(tables)
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with plan_aside(spark, graph) as built:
+    with plan_queries(spark, graph) as built:
         chosen = [item for item in built if item.query.name in wanted]
-        refuse_changed(graph, chosen, directory)
+        check_signatures(graph, chosen, directory)
         inquiries = [Inquiry(spark, graph, directory, item, keys[item.query.output.step]) for item in chosen]
         answers = [
             _answer(item, tables.get(item.node.name), rows, read_input=read_input) for item in inquiries

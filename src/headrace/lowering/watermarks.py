@@ -162,8 +162,8 @@ class Heartbeats:
         for step, delay in self._delays.items():
             self.advance(step, END_OF_TIME_MS - (0 if step in self._fixed else delay // 1000))
 
-    def forget(self) -> None:
-        """Drop the state of the heartbeats in the driver; checkpoints hold it."""
+    def close(self) -> None:
+        """Remove the heartbeats from the driver; checkpoints have their state."""
         for name in map(self._name, self._names):
             self._time.Heartbeat.forget(name)
             self._time.PartitionWatermark.forget(name)

@@ -1,4 +1,4 @@
-"""Starting over, or from a savepoint, under a new checkpoint id: the effect on rows in sinks."""
+"""Describe the effect on sinks of a fresh start or a restored savepoint; both have new checkpoint ids."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def describe_fresh_start(graph: Graph, directory: Path) -> Iterator[str]:
-    """Yield lines that list, per sink, the effect of a new checkpoint.
-
-    None if there is no previous checkpoint.
-    """
+    """Yield lines that list, per sink, the effect of a new checkpoint; none if there is no previous one."""
     if not (directory / "queries").exists():
         return
     yield f"starting over: the previous checkpoint moves to {next_aside(directory)}; sinks keep their rows"

@@ -9,7 +9,7 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.checkpoints.directory import PipelineDirectory
-from headrace.checkpoints.sources import refuse_moved
+from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Connector
 from headrace.errors import OptionError, PlanError
 
@@ -34,7 +34,7 @@ def begin(directory: Path, *sources: Connector, names: str = "ab") -> None:
         for name, item in zip(names, sources, strict=False)
     ]
     (read[0].union(*read[1:]) if read[1:] else read[0]).write("out", connect.memory())
-    refuse_moved(pipeline.check(), directory)
+    check_sources(pipeline.check(), directory)
     for query in (directory / "queries").iterdir():
         (query / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
         (query / "spark" / "offsets" / "0").touch()
@@ -104,14 +104,14 @@ def test_checkpoint_belongs_to_one_execution_mode(tmp_path: Path) -> None:
     windowed.write("out", kafka(topic="b"))
     graph = pipeline.check()
     for _ in range(2):
-        refuse_moved(graph, tmp_path, real_time=True)
+        check_sources(graph, tmp_path, real_time=True)
         (tmp_path / "queries" / "totals" / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
         (tmp_path / "queries" / "totals" / "spark" / "offsets" / "0").touch()
     with pytest.raises(
         PlanError,
         match=r"written by a run in real time; a run in micro-batches cannot.*\n  hint: run it as before, or",
     ):
-        refuse_moved(graph, tmp_path)
+        check_sources(graph, tmp_path)
 
 
 def test_checkpoint_of_another_pipeline_is_rejected(tmp_path: Path) -> None:

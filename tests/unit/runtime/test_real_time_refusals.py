@@ -84,7 +84,9 @@ def test_step_after_a_stateful_one_and_exactly_once_are_rejected() -> None:
 def test_bounded_runs_and_short_batches_are_rejected() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     rows.write("out", kafka("out"))
-    with pytest.raises(OptionError, match="mode: real-time mode has no end and cannot run until caught_up"):
+    with pytest.raises(
+        OptionError, match="mode: real-time mode does not end by itself and cannot run until caught_up"
+    ):
         pipeline.start(mode="real_time", until="caught_up")
     with pytest.raises(
         OptionError, match="every: expected real-time batches of at least 5 seconds, got 1 second"
@@ -94,10 +96,9 @@ def test_bounded_runs_and_short_batches_are_rejected() -> None:
 
 def test_outputs_of_one_step_go_to_one_kafka_cluster() -> None:
     sinks = [Sink(name, Ref("totals"), connect.kafka(servers=f"{name}:1", topic="t")) for name in ("a", "b")]
-    with pytest.raises(
-        PlanError,
-        match="a, b: in real-time mode all outputs of a step go to one Kafka cluster\n  hint: give them the "
-        "same",
-    ):
+    problem = (
+        "a, b: in real-time mode all outputs of a step must be written to one Kafka cluster\n  hint: use "
+    )
+    with pytest.raises(PlanError, match=problem):
         producer_options(sinks)
     assert producer_options(sinks[:1])["kafka.linger.ms"] == "0"

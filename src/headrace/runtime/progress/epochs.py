@@ -1,4 +1,4 @@
-"""Facts of an epoch in Spark's progress report: phases, lag, state, and latency over several epochs."""
+"""Read phases, lag and state size from Spark's progress reports; percentiles of latency."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _bytes_of(operator: Mapping[str, Any]) -> int:
 
 
 def _offsets(reported: Any) -> dict[str, int]:
-    """Return offsets of the form `{"topic": {"0": 12}}` by `topic-0`; none of any other form."""
+    """Return offsets of the form `{"topic": {"0": 12}}` by `topic-0`; empty for other forms."""
     offsets = _parse(reported)
     if not isinstance(offsets, dict):
         return {}

@@ -137,7 +137,7 @@ class Stage:
         died, self._dying = self._dying, False
         self._missed = self.missed_windows
         self._stop()
-        self._heartbeats.forget()  # a new process has only the checkpoint
+        self._heartbeats.close()  # a new process has only the checkpoint
         self._start()
         if died:
             self._settle()
@@ -196,7 +196,7 @@ class Stage:
         self._stop()
         for delivery in deliveries:
             delivery.close()
-        self._heartbeats.forget()
+        self._heartbeats.close()
         for feed in self._feeds.values():
             feed.close()
         shutil.rmtree(self._directory, ignore_errors=True)
