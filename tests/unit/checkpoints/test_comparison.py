@@ -186,5 +186,5 @@ def test_state_of_a_removed_step_that_stays_unused_gives_a_warning(tmp_path: Pat
 
 
 def test_step_with_an_exchange_is_not_renamed(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="exchanges rows with another query"):
+    with pytest.raises(OptionError, match="shares an exchange with another query"):
         rename_state(build_chain("1 minute"), tmp_path, "old", "counts")

@@ -63,16 +63,16 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
         (
             kafka(topic="a"),
             kafka(topic="b"),
-            "`a`: its checkpoint has offsets of a, and now it reads kafka, b",
+            "`a`: its checkpoint has offsets of a, but it reads kafka, b",
         ),
         (kafka(topics=["a", "b"]), kafka(topic="b"), "has offsets of a, and"),
         (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "has offsets of a-0, and"),
-        (kafka(topic="a"), kafka(pattern="b.*"), "has offsets of a, and now it reads kafka"),
-        (kafka(topic="a"), connect.files(path="in"), "has offsets of kafka, a, and now it reads files"),
+        (kafka(topic="a"), kafka(pattern="b.*"), "has offsets of a, but it reads kafka"),
+        (kafka(topic="a"), connect.files(path="in"), "has offsets of kafka, a, but it reads files"),
         (
             visits(),
             visits(table="hits"),
-            "has offsets of table `visits`, and now it reads sqlite, table `hits`",
+            "has offsets of table `visits`, but it reads sqlite, table `hits`",
         ),
         (changes("a"), changes("b"), "has offsets of table `a`, and"),
         (visits(), visits(cursor="at"), "has offsets of column `id`, and"),
@@ -85,13 +85,13 @@ def test_source_with_another_offset_identity_is_rejected_and_the_checkpoint_stay
     with pytest.raises(PlanError) as caught:
         begin(tmp_path, now)
     assert message in str(caught.value)
-    assert "\n  hint: put that back to resume, or start over with --fresh" in str(caught.value)
+    assert "\n  hint: restore the source to resume, or start over with --fresh" in str(caught.value)
     begin(tmp_path, was)
 
 
 def test_sources_keep_their_order(tmp_path: Path) -> None:
     begin(tmp_path, visits(), visits("hits"))
-    with pytest.raises(PlanError, match=r"has the sources `a`, `b`, and now they are `b`, `a`"):
+    with pytest.raises(PlanError, match=r"has the sources `a`, `b`, the plan has `b`, `a`"):
         begin(tmp_path, visits("hits"), visits(), names="ba")
 
 
