@@ -119,7 +119,7 @@ def test_wrong_names_and_places_are_rejected(directory: Path, tmp_path: Path) ->
     moved = tmp_path / "moved"
     directory.rename(moved)
     directory.with_name("fraud.savepoints").rename(moved.with_name("moved.savepoints"))
-    with pytest.raises(OptionError, match="whose paths it holds"):
+    with pytest.raises(OptionError, match="contains paths of the directory"):
         restore_savepoint("fraud", moved, "v1")
 
 

@@ -65,8 +65,8 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
             kafka(topic="b"),
             "`a`: its checkpoint has offsets of a, but it reads kafka, b",
         ),
-        (kafka(topics=["a", "b"]), kafka(topic="b"), "has offsets of a, and"),
-        (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "has offsets of a-0, and"),
+        (kafka(topics=["a", "b"]), kafka(topic="b"), "has offsets of a, but"),
+        (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "has offsets of a-0, but"),
         (kafka(topic="a"), kafka(pattern="b.*"), "has offsets of a, but it reads kafka"),
         (kafka(topic="a"), connect.files(path="in"), "has offsets of kafka, a, but it reads files"),
         (
@@ -74,8 +74,8 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
             visits(table="hits"),
             "has offsets of table `visits`, but it reads sqlite, table `hits`",
         ),
-        (changes("a"), changes("b"), "has offsets of table `a`, and"),
-        (visits(), visits(cursor="at"), "has offsets of column `id`, and"),
+        (changes("a"), changes("b"), "has offsets of table `a`, but"),
+        (visits(), visits(cursor="at"), "has offsets of column `id`, but"),
     ],
 )
 def test_source_with_another_offset_identity_is_rejected_and_the_checkpoint_stays(
