@@ -80,7 +80,7 @@ def test_a_method_that_raises_is_reported_with_its_place(spark: SparkSession, tm
 
 
 def test_a_result_of_another_type_is_reported(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(AggregateError, match="`sums`: `total`: Sum gave a result that is not double: "):
+    with pytest.raises(AggregateError, match="`sums`: `total`: Sum returned a result that is not double: "):
         run(tmp_path, Sum("v", fails="result"))
 
 
