@@ -26,7 +26,9 @@ off: {active: false, steps: [{any: amount > 5}], within: 1 minute}
 endless: {steps: [{any: amount > 5}], within: 2 hours}
 typo: {steps: [{any: amount > 5}], witin: 1 hour}
 """
-ENDLESS = "rules.yaml:4:1: rule `endless`: it may take 2 hours, and rules of this step 1 hour at most"
+ENDLESS = (
+    "rules.yaml:4:1: rule `endless`: a match may take 2 hours; the longest that this step allows is 1 hour"
+)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from headrace import Pipeline, connect
 from headrace.errors import DocumentError, OptionError, PlanError, SourceError
 from headrace.explain.explanation import explain
-from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
+from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
 from headrace.yaml.schema import document_schema
@@ -177,7 +177,7 @@ def test_wrong_options_of_match_rules_are_errors() -> None:
 def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
     (tmp_path / "spark" / "offsets").mkdir(parents=True)
     (tmp_path / "spark" / "offsets" / "7").touch()
-    rule = RuleInForce("a", 1, 1, 1, "{}")
+    rule = ActiveRule("a", 1, 1, 1, "{}")
     fault = RuleFault("b", None, "no", "", "rules.yaml:1:1", "2026-01-01T00:00:00+00:00")
     first = Edition(0, "x", 1, (rule,), {"a": 1}, 1)
     second = Edition(5, "y", 2, (), {"a": 1}, 1, (fault,))
@@ -187,7 +187,7 @@ def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
     with (tmp_path / "rules.jsonl").open("a") as file:
         file.write('{"epoch": 9, "dig')  # the run died while writing it
     again = RuleLog(tmp_path)
-    assert (again.at(4), again.at(5), again.at(8), again.last, again.begun) == (
+    assert (again.at(4), again.at(5), again.at(8), again.last, again.last_started_epoch) == (
         first,
         second,
         second,

@@ -24,9 +24,9 @@ class ScriptedTable:
         """Replace the rules of the table."""
         self._file, self._content = None, content
 
-    def look(self) -> Content:
+    def read_content(self) -> Content:
         if self._file is not None:
-            return self._file.look()
+            return self._file.read_content()
         content = self._content
         return Content(json.dumps(plain(content)), lambda: rules_of_tree(content))
 
