@@ -2,14 +2,14 @@
 
     HeadraceError
     ├── SetupError            Java, a jar or the kernel is missing on this machine
-    ├── OptionError           an option of a connector, a format or the command line is wrong
+    ├── OptionError           an option of a connector, a format or the command line is invalid
     │   ├── RenamedError      a name of an earlier version
     │   └── NoEventTimeError  a verb that needs rows with a time
     ├── SchemaError           a schema cannot be parsed, or does not fit the rows
     ├── DurationError         "5 minuets"
-    ├── LoadError             a pipeline's file is missing, or fails while it is loaded
-    ├── DocumentError         a YAML document is wrong; with file, line and column
-    ├── PlanError             the pipeline cannot be run as written; holds all problems at once
+    ├── LoadError             the file of a pipeline is missing, or fails while it is loaded
+    ├── DocumentError         a YAML document is invalid; with file, line and column
+    ├── PlanError             the pipeline cannot run; has all problems
     ├── AggregateError        an aggregate in Python failed
     ├── UserCodeError         a function or processor of the user failed, and `on_error="fail"`
     ├── SourceError           a source cannot be read
@@ -47,9 +47,9 @@ class Problem:
 class HeadraceError(Exception):
     """The root of all errors: location, problem and hint.
 
-    >>> error = HeadraceError("there is no column `amout`", where="totals", hint="did you mean amount?")
+    >>> error = HeadraceError("unknown column `amout`", where="totals", hint="did you mean amount?")
     >>> error.where, error.what, error.hint
-    ('totals', 'there is no column `amout`', 'did you mean amount?')
+    ('totals', 'unknown column `amout`', 'did you mean amount?')
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
@@ -84,7 +84,7 @@ class OptionError(HeadraceError):
 
 
 class SchemaError(HeadraceError):
-    """A schema cannot be read, or cannot be used where it stands."""
+    """A schema is invalid, or does not fit the rows."""
 
 
 class DurationError(HeadraceError):
@@ -92,11 +92,11 @@ class DurationError(HeadraceError):
 
 
 class LoadError(HeadraceError):
-    """A pipeline's file is not there, holds no pipeline, or fails while it is loaded."""
+    """The file of a pipeline is missing, has no pipeline, or fails while it is loaded."""
 
 
 class DocumentError(HeadraceError):
-    """A document is wrong; `problems` holds every fault with its `file:line:column`."""
+    """A document is invalid; `problems` has every problem with its `file:line:column`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -104,7 +104,7 @@ class DocumentError(HeadraceError):
 
 
 class PlanError(HeadraceError):
-    """The pipeline cannot be run as written; `problems` holds every reason."""
+    """The pipeline cannot run; `problems` has every reason."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -128,7 +128,7 @@ class DecodeError(SourceError):
 
 
 class DeliveryError(HeadraceError):
-    """Rows cannot be written to a sink; the epoch stays uncommitted and is tried again."""
+    """Rows cannot be written to a sink; the epoch is not committed and is replayed."""
 
 
 class FencedError(DeliveryError):
@@ -155,7 +155,7 @@ class NoEventTimeError(OptionError, AttributeError):
 
 
 def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return a module's `__getattr__` that answers its old names with the new ones.
+    """Return a `__getattr__` for a module that raises `RenamedError` for names of earlier versions.
 
     >>> rename_hint("windows", {"everything": "global_window()"})("everything")
     Traceback (most recent call last):
@@ -172,7 +172,7 @@ def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoRetu
 
 
 def without_passwords(text: str) -> str:
-    """Return a text that may hold a URL without the password in it.
+    """Mask passwords in URLs and connection strings.
 
     >>> without_passwords("postgresql://ada:secret@db/shop"), without_passwords("host=db password='a b'")
     ('postgresql://ada:***@db/shop', 'host=db password=***')
@@ -189,9 +189,7 @@ RENAMED = {
     "each_of": ("in_sequence",),
     "rejects": ("dead_letters",),
 }
-"""Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags
-alike.
-"""
+"""Names of connectors, options, steps, document keys and flags in version 0.1, and their replacements."""
 
 
 def wants_traceback() -> bool:
@@ -200,7 +198,7 @@ def wants_traceback() -> bool:
 
 
 def clean_traceback(error: BaseException) -> BaseException:
-    """Return an error without its internal frames, to be raised again at the boundary of the public API."""
+    """Return an error without internal frames, to be raised by a function of the public API."""
     return error if wants_traceback() else error.with_traceback(None)
 
 
@@ -216,16 +214,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     for name in RENAMED.get(word, ()):
         if name in names:
             return f"`{word}` was renamed to `{name}`"
-    listing = f"Known: {', '.join(names)}" if names else "Nothing is defined there."
+    listing = f"Known: {', '.join(names)}" if names else "None is defined."
     near = nearest(word, names)
     return f"did you mean `{near}`? {listing}" if near else listing
 
 
 def reject_unknown_options(options: Iterable[str], keywords: type, where: str) -> None:
-    """Reject keyword arguments that are none of those of a `TypedDict`.
+    """Reject keyword arguments that a `TypedDict` does not have.
 
     Raises:
-        OptionError: with the nearest name.
+        OptionError: unknown option; the hint has the nearest name.
     """
     for name in options:
         if name not in keywords.__annotations__:

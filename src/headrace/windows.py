@@ -264,7 +264,7 @@ def state_ttl(ttl: Duration | None) -> int | None:
 def _positive(duration: Duration, where: str) -> int:
     length = microseconds(duration, where=where)
     if length == 0:
-        raise OptionError(f"expected a length of time above zero, got {duration!r}", where=where)
+        raise OptionError(f"expected a duration above zero, got {duration!r}", where=where)
     return length
 
 

@@ -357,13 +357,13 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a length with an unknown unit",
         source("{memory: {}, schema: ts timestamp, event_time: {column: ts, out_of_order: 1 minuet}}"),
-        "p.yaml:3:81: expected a length of time, got '1 minuet'\n"
+        "p.yaml:3:81: expected a duration, got '1 minuet'\n"
         '  hint: write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour 30 minutes"',
     ),
     (
         "a length without a unit",
         source("{memory: {}, schema: ts timestamp, event_time: {column: ts, idle: 30}}"),
-        "p.yaml:3:73: expected a length of time, got '30'\n"
+        "p.yaml:3:73: expected a duration, got '30'\n"
         '  hint: write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour 30 minutes"',
     ),
     (
@@ -500,7 +500,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a window of no length",
         window("{session: 0 seconds}"),
-        "p.yaml:5:35: session: gap: expected a length of time above zero, got '0 seconds'",
+        "p.yaml:5:35: session: gap: expected a duration above zero, got '0 seconds'",
     ),
     (
         "a sliding window with gaps",
@@ -880,9 +880,8 @@ PLANS: list[tuple[str, str, str]] = [
         TX
         + "steps:\n  a: {from: tx, window: {tumbling: 1 hour}, emit: {early: {every: 1 minute}}, aggregate: "
         "{n: count(*)}}\n  b:\n    from: a\n    distinct: {on: [n], within: 1 day}\n",
-        "p.yaml:7:11: `b`: its input `a` emits a row again when it changes, so it would be counted twice\n"
-        "  hint: let the step before fire once (no early or late firings), or write it out and read the "
-        "table",
+        "p.yaml:7:11: `b`: its input `a` emits changed rows again, which would be counted twice\n"
+        "  hint: let the previous step fire once (no early or late firings), or write a table and read that",
     ),
     (
         "a sink that can't be read from",

@@ -1,7 +1,4 @@
-"""State diagrams of patterns as SVG.
-
-Steps in a row, edges that skip steps above them, edges back below them.
-"""
+"""State diagrams of patterns as SVG: steps in a row, edges that skip steps above, edges back below."""
 
 from __future__ import annotations
 
@@ -80,10 +77,7 @@ class _Layout:
             yield Text(center, first + 1 + number * _LINE, line, kind, "middle", _SMALL)
 
     def _spans(self) -> Iterator[tuple[str, tuple[float, float]]]:
-        """Yield the left and right side of each state.
-
-        Gaps leave room for the label of the edge across them.
-        """
+        """Yield the left and right side of each state; gaps are as wide as the label of their edge."""
         left = float(_SIDE)
         for name, after in zip(self.order, [*self.order[1:], ""], strict=True):
             longest = max((len(line) for line in self.conditions.get(name, ())), default=0)
@@ -142,7 +136,7 @@ class _Layout:
 
 
 def _condition_lines(state: State) -> list[str]:
-    """Break a condition before `and` and `or`, and elsewhere only where a part is too long."""
+    """Break a long condition before `and` and `or`, and inside parts that are too long."""
     if not state.condition:
         return ["any row"]
     whole = " ".join(state.condition.split())

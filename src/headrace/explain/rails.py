@@ -1,4 +1,4 @@
-"""The layout of a plan as rails: rows flow down, a step is a mark on its rail, branches leave to the right.
+"""Lay out a plan as rails: rows flow down, a step is a mark on its rail, branches leave to the right.
 
     ◉ tx
     ├─╮ dead_letters
@@ -10,8 +10,8 @@
     ● totals
     ■ totals_table
 
-Side branches come first and end soon, so the longest way stays on the left. A step that needs several streams
-is drawn when the last of them is there.
+Side branches are drawn first, so that the longest path stays on the left. A step with several inputs is drawn
+after the last of them.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ SOURCE, STEP, STATE, SINK = "◉", "○", "●", "■"
 
 @dataclass(frozen=True)
 class RailRow:
-    """One line of the layout: the rails, and either the step marked on them or the label of a branch."""
+    """A line of the layout: the rails, and either a step or the label of a branch."""
 
     rails: str
     below: str
-    """The rails as they go on under this line, for more lines of text about it."""
+    """The rails below this line, for further lines of text about the step."""
     node: Node | None = None
     label: str = ""
 
 
 @dataclass
 class _Lane:
-    """A rail below a step: the edges still to be drawn from it, the one that stays on the rail last."""
+    """A rail below a step: its edges that are not drawn yet; the last one stays on the rail."""
 
     edges: list[tuple[Ref, Node]]
 
@@ -95,7 +95,7 @@ class _Layout:
         return sum(node in self.graph.upstream(other) for other in self.graph)
 
     def _enter(self, node: Node) -> int:
-        """Bring the rails of the step's inputs together; returns the column it stands in."""
+        """Join the rails of the inputs of a step; return the column of the step."""
         taken = {column: [edge for edge in lane.edges if edge[1] is node] for column, lane in self._live()}
         taken = {column: edges for column, edges in taken.items() if edges}
         if not taken:
@@ -131,7 +131,7 @@ class _Layout:
             way = ("u" if column in above else "") + ("d" if column in below else "")
             left, right = first < column <= last, first <= column < last
             if way and not ends:
-                left = False  # a rail that is only crossed is drawn whole
+                left = False  # a rail that is only crossed is not interrupted
             cells.append(BOXES[way + ("l" if left else "") + ("r" if right and (ends or not way) else "")])
             cells.append("─" if right else " ")
         shown = "".join(cells).rstrip()
@@ -160,17 +160,17 @@ class _Layout:
 
 
 def rails(graph: Graph, cuts: Set[tuple[Ref, str]] = frozenset()) -> list[RailRow]:
-    """Return the lines of the layout, from top to bottom. The plan must have been checked.
+    """Return the lines of the layout of a checked plan, from top to bottom.
 
     Args:
         graph: the plan.
-        cuts: the edges, (output, step that reads it), that go through an exchange.
+        cuts: the edges, as (output, reading step), that go through an exchange.
     """
     return _Layout(graph, cuts).run()
 
 
 def mark_of(node: Node) -> str:
-    """Return the mark of a step: read, stateless, stateful or written."""
+    """Return the mark of a step: source, stateless, stateful or sink."""
     if isinstance(node, Sink):
         return SINK
     if isinstance(node, Source) or not node.inputs:

@@ -1,4 +1,4 @@
-"""Patterns: rows of one key that follow each other, with Flink CEP's meaning.
+"""Patterns of rows of one key, with the semantics of Flink CEP.
 
 A pattern begins with `step`, `group` or `either`. The verb defines the contiguity: `next` is strict,
 `followed_by` skips rows that do not match, `followed_by_any` also skips rows that do; `not_next` and

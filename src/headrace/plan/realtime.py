@@ -1,8 +1,7 @@
-"""Real-time mode: whether Spark's real-time mode can run a step, and what differs there.
+"""Determine whether Spark's real-time mode can run a step, and what differs in it.
 
-Real-time mode keeps tasks running and passes rows from one to the next as they arrive: milliseconds instead
-of a micro-batch. It supports Kafka in and out, no Python, no `foreachBatch`, and update mode only. The
-kernel's operators run in it unchanged.
+In real-time mode all tasks run concurrently and pass rows on as they arrive, within milliseconds. It supports
+Kafka sources and sinks and the kernel's operators, but no Python and no `foreachBatch`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from headrace.steps.traits import Blocks, Differs, RealTime, RealTimeNote
 
 
 def real_time_of(graph: Graph, node: Node, queries: tuple[Query, ...], *, python: str = "") -> RealTime:
-    """Return what real-time mode means for a step.
+    """Return the obstacles to real-time mode for a step, and the differences in it.
 
     Args:
         graph: the plan.
@@ -34,7 +33,7 @@ def real_time_of(graph: Graph, node: Node, queries: tuple[Query, ...], *, python
 
 
 def _query_notes(graph: Graph, node: Node, queries: tuple[Query, ...]) -> Iterator[RealTimeNote]:
-    """Exchanges between queries and branches exclude a query; a Kafka topic for each output is no branch."""
+    """Yield obstacles of the query of a step: exchanges and branches (a topic per output is no branch)."""
     for query in queries:
         if query.output.step != node.name:
             continue

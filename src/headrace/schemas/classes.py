@@ -1,4 +1,4 @@
-"""Columns from a dataclass or a pydantic model, so that one class types Python code and stream."""
+"""Derive columns from a dataclass or a pydantic model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SEQUENCES = (
 )
 _MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _HINT = (
-    "use str, int, float, bool, bytes, Decimal, datetime, date, timedelta, list, dict or another such class"
+    "use str, int, float, bool, bytes, Decimal, datetime, date, timedelta, list, dict or another record class"
 )
 
 
@@ -59,7 +59,7 @@ def fields_of(record: type, inside: tuple[type, ...] = ()) -> tuple[Field, ...]:
     """
     if record in inside:
         path = " -> ".join(c.__name__ for c in (*inside, record))
-        raise SchemaError(f"{path} is recursive: a column cannot hold its own type", where=record.__name__)
+        raise SchemaError(f"{path} is recursive: a column cannot contain its own type", where=record.__name__)
     chain = (*inside, record)
     fields = (
         _model_fields(record, chain)

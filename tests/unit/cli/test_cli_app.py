@@ -67,7 +67,7 @@ def test_a_warning_is_reported_and_the_file_is_fine(write: Write, call: Call) ->
     done = call("check", "idle.py")
     assert (done.returncode, done.stdout) == (0, "idle.py: fine (p, 1 step, 0 sinks)\n")
     assert done.stderr.startswith(
-        "warning: idle.py:3: `a`: no sink reads it, so it will not run\n  hint: end it with"
+        "warning: idle.py:3: `a`: no sink depends on it, so it does not run\n  hint: end it with"
     )
 
 

@@ -145,7 +145,7 @@ def test_a_narrow_terminal_wraps_facts_beside_the_rails() -> None:
 def test_a_cut_is_drawn_as_a_broken_rail() -> None:
     text = text_of(drawing(explain(build_chain().check()), width=110))
     assert "  ╎    exchange\n  ●    hourly" in text
-    assert "   2  log of tens → hourly → out" in text
+    assert "   2  exchange of tens → hourly → out" in text
 
 
 def test_two_sources_without_a_common_step_stand_apart() -> None:

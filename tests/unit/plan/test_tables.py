@@ -120,7 +120,7 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
                 .aggregate("w", n="count(*)")
                 .distinct(on="item", within="1 minute")
             ),
-            "so it would be counted twice; let the step before fire once",
+            "which would be counted twice; let the previous step fire once",
         ),
     ],
 )

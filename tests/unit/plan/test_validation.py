@@ -177,7 +177,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "a stateful step on rows that come again": (
         refine,
-        "so it would be counted twice",
+        "which would be counted twice",
         "let the step before fire once",
     ),
     "a running aggregate appended": (

@@ -27,7 +27,7 @@ def test_a_step_that_nothing_reads_will_not_run(tx: SourceStream) -> None:
     tx.write("out", connect.console())
     tx.where("v > 1", name="big")
     assert warnings(tx) == [
-        "`big`: no sink reads it, so it will not run\n  hint: end it with write(...), or remove it"
+        "`big`: no sink depends on it, so it does not run\n  hint: end it with write(...), or remove it"
     ]
 
 

@@ -227,7 +227,7 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (partition by s.k pattern "
          "(A))", "PARTITION BY takes columns", "with_columns"),
         ("select * from t match_recognize (pattern (A) within interval '3' moons)",
-         "WITHIN: expected a length of time, got '3 moons'", "such as"),
+         "WITHIN: expected a duration, got '3 moons'", "such as"),
         ("select * from t match_recognize (pattern (A B) subset A = "
          "(B))", "`A` has the name of a variable", "rename"),
         ("select * from t match_recognize (pattern (A B) subset U = (A, "

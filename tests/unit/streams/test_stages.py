@@ -153,7 +153,7 @@ def test_both_forms_of_emit_at_once_are_refused(tx: SourceStream) -> None:
         ),
         (
             lambda tx: tx.event_time("ts", out_of_order="5 minuets"),
-            "expected a length of time, got '5 minuets'",
+            "expected a duration, got '5 minuets'",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_every_line_of_a_script_is_read() -> None:
             "13:20: expected a list of rows, got `1`\n  hint: write [] if nothing may come",
         ),
         ("expect: {sums: [1]}", "13:21: expected a row of columns, got `1`"),
-        ("advance: soon", "13:14: expected a length of time, got 'soon'"),
+        ("advance: soon", "13:14: expected a duration, got 'soon'"),
         ("advance: 1 microsecond", "13:14: expected at least a millisecond, and whole ones"),
         ("restart: stop", "13:14: expected kill, got `stop`\n  hint: write `kill` or {kill: before_commit}"),
         ("restart: {kill: later}", "13:21: expected one of before_commit, got `later`"),

@@ -102,7 +102,7 @@ WRONG = {
     "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: "
     "true}}]}": "`combinations` conflicts with `consecutive`",
     "{steps: [{a: {where: {either: [{b: x}]}}}]}": "expected two or more alternatives, got 1",
-    "{steps: [{a: x}], within: 0 seconds}": "expected a length longer than 0, got `0 seconds`",
+    "{steps: [{a: x}], within: 0 seconds}": "expected a duration above zero, got `0 seconds`",
     "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got "
     "'past_lst'",
     "{steps: [{a: x}], skip: {past_last: a}}": "expected to_first or to_last with a step, got past_last",

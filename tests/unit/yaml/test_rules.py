@@ -163,7 +163,7 @@ def test_a_step_that_waits_for_matches_must_know_how_late_they_can_be() -> None:
     tx = made.read("s", connect.memory(), schema="k string, n double, ts timestamp").event_time("ts")
     alerts = tx.key_by("k").match_rules("alerts", rules="rules.yaml")
     alerts.distinct("once", on="rule", within="1 hour").write("o", connect.memory())
-    with pytest.raises(PlanError, match="it waits for rows of `alerts`, whose delay has no bound"):
+    with pytest.raises(PlanError, match="the delay of its input `alerts` has no bound"):
         made.check()
 
 

@@ -96,8 +96,8 @@ def find_rows(task: LookupTask, keys: Any) -> Any:
         distinct = (
             list(zip(texts, strict=True)) if task.width == 1 else [(*json.loads(text),) for text in texts]
         )
-        found = _lookups[task.id].find(distinct) if distinct else []
-        rows = _encode(found, list(task.table.columns) or [NO_COLUMNS])
+        table_rows = _lookups[task.id].find(distinct) if distinct else []
+        rows = _encode(table_rows, list(task.table.columns) or [NO_COLUMNS])
     return rows.take(encoded.indices)
 
 

@@ -102,7 +102,7 @@ Number = Annotated[float, PlainValidator(_parse_number), WithJsonSchema({"type":
 
 def _parse_duration(value: Any) -> int:
     if not isinstance(value, str) or not value.strip():
-        raise invalid("a length of time", kind=EXPECTED_TEXT)
+        raise invalid("a duration", kind=EXPECTED_TEXT)
     return collect_errors(microseconds, value)
 
 
