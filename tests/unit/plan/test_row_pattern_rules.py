@@ -69,7 +69,7 @@ def test_only_a_row_pattern_has_late_rows() -> None:
         (FALLS.replace("by symbol", "by symbl"), "unknown PARTITION BY column `symbl`", "`symbol`"),
         (FALLS.replace("as low", "as symbol"), "the measure `symbol` has the name of a column", "rename"),
         (FALLS.replace("prev(down.price)", "prev(dwn.price)"),
-         "at line 3, column 55: there is no pattern variable `DWN`", "did you mean `DOWN`?"),
+         "at line 3, column 55: unknown pattern variable `DWN`", "did you mean `DOWN`?"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, message: str, hint: str) -> None:

@@ -178,7 +178,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     "a stateful step on rows that come again": (
         refine,
         "which would be counted twice",
-        "let the step before fire once",
+        "let the previous step fire once",
     ),
     "a running aggregate appended": (
         lambda p: read(p).key_by("card").aggregate("n", n="count(*)").write("out", OUT, mode="append"),
