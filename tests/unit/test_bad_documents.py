@@ -81,7 +81,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a tab",
         "name: p\nsources:\n\ttx: {}\n",
-        "p.yaml:3:1: a tab instead of spaces\n  hint: indent with spaces",
+        "p.yaml:3:1: expected spaces, got a tab\n  hint: indent with spaces",
     ),
     (
         "a brace that is never closed",
@@ -675,7 +675,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "SQL over an unknown stream",
         step("{sql: select * from tz}"),
-        "p.yaml:5:12: the query reads `tz`, which is no source or step\n  hint: Known: a, tx",
+        "p.yaml:5:12: the query reads an unknown source or step `tz`\n  hint: Known: a, tx",
     ),
     (
         "SQL that doesn't read this",
@@ -685,7 +685,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "SQL with a condition but nothing to read",
         step("{where: amount > 1, sql: select * from tx}"),
-        "p.yaml:5:6: without `from`, `sql` begins the step\n  hint: put the condition into the query",
+        "p.yaml:5:6: a step without `from` must start with `sql`\n  hint: move the condition into the query",
     ),
     (
         "steps in a circle",

@@ -172,8 +172,7 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
          "expected one MATCH_RECOGNIZE, got a second one", "write a step for each"),
         ("select * from (\nwith t as (select v from tx) select * from t match_recognize (pattern (A)))",
-         "at line 2, column 44: MATCH_RECOGNIZE over `t`, a table of a WITH "
-         "inside", "move the WITH to the start"),
+         "at line 2, column 44: MATCH_RECOGNIZE reads `t` of a nested WITH", "move the WITH to the start"),
         ("with u(a) as (select * from tx), t as (select a from u)\nselect * from t match_recognize (pattern "
          "(A))",
          "at line 1, column 54: `u` has column names, but selects `*`", "each AS its name"),
