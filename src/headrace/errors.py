@@ -28,7 +28,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self, get_args
 
 
 @dataclass(frozen=True)
@@ -229,6 +229,24 @@ def reject_unknown_options(options: Iterable[str], keywords: type, where: str) -
         if name not in keywords.__annotations__:
             hint = did_you_mean(name, keywords.__annotations__)
             raise OptionError(f"unknown option `{name}`", where=where, hint=hint)
+
+
+def require_choice(value: object, choices: Any, option: str, where: str) -> None:
+    """Reject a value that is not one of the choices of an option.
+
+    Args:
+        value: the value of the option.
+        choices: a `Literal` type.
+        option: the name of the option.
+        where: the location of the option.
+
+    Raises:
+        OptionError: invalid value; the hint has the nearest choice.
+    """
+    words = get_args(choices)
+    if value not in words:
+        what = f"expected {option} to be {' or '.join(words)}, got {value!r}"
+        raise OptionError(what, where=where, hint=did_you_mean(str(value), words))
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -844,7 +844,7 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
-        "p.yaml:7:36: `out`: a running aggregate changes its rows, so it cannot be appended\n"
+        "p.yaml:7:36: `out`: a running aggregate changes its rows, so mode append is not possible\n"
         '  hint: use mode="update" or "complete"',
     ),
     (

@@ -53,7 +53,7 @@ def test_a_good_file_checks_and_a_broken_one_gives_status_2_and_all_problems(
     assert done.returncode == 2
     assert "bad.py:6: `counts`: unknown key column `wrd`" in done.stderr
     assert "hint: Known: value" in done.stderr
-    assert "a running aggregate changes its rows, so it cannot be appended" in done.stderr
+    assert "a running aggregate changes its rows, so mode append is not possible" in done.stderr
     assert "2 problems" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -106,7 +106,7 @@ def test_a_column_of_both_sides_needs_a_select() -> None:
         ),
         (
             lambda left, right: left.join("j", right.processing_time(), on="k", within="1 minute"),
-            ["one stream has event time and the other the time of a clock"],
+            ["one stream has event time, the other the time of a clock"],
         ),
     ],
 )
@@ -159,7 +159,7 @@ def test_forward_without_tolerance_warns_and_feeds_no_stateful_step() -> None:
     near = left.join_as_of("near", right, on="k", direction="nearest")
     near.write("s", connect.memory())
     assert [warning.what for warning in warnings_of(pipeline.check())] == [
-        "without a tolerance, `nearest` keeps a row until a right row follows it"
+        "without a tolerance, `nearest` stores a row until a later right row arrives"
     ]
     near.key_by("k").window(windows.tumbling("1 hour")).aggregate("n", n="count(*)").write(
         "t", connect.memory()

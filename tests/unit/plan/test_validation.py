@@ -149,8 +149,8 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         lambda p: read(p).union(
             p.read("b", connect.files(path="b"), format="json", schema=SCHEMA).event_time("ts")
         ),
-        "some of these streams have event time and some do not",
-        "give all of them event time",
+        "all streams of a union must have event time, or none",
+        "add event_time to the others",
     ),
     "a trigger that ends": (lossy, "this trigger may leave rows unemitted", "set allow_loss=True"),
     "lateness on count windows": (
@@ -182,7 +182,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "a running aggregate appended": (
         lambda p: read(p).key_by("card").aggregate("n", n="count(*)").write("out", OUT, mode="append"),
-        "a running aggregate changes its rows, so it cannot be appended",
+        "a running aggregate changes its rows, so mode append is not possible",
         'use mode="update" or "complete"',
     ),
     "update mode for rows that never change": (
@@ -227,10 +227,10 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "an outer join of streams without time": (
         lambda p: (read(p), p.sql("j", "select a.card from tx a left join tx b on a.card = b.card")),
-        "an outer join of streams needs event time, and `tx` has none",
+        "an outer join of streams needs event time, but `tx` has none",
         "event_time(..., name=...)",
     ),
-    "two modes on one aggregate": (two_modes, "its sinks have different modes", "set all of them to update"),
+    "two modes on one aggregate": (two_modes, "its sinks have different modes", "set the same mode"),
     "two steps of one name": (
         twice,
         "the name `out` is already used",

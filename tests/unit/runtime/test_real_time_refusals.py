@@ -76,8 +76,8 @@ def test_step_after_a_stateful_one_and_exactly_once_are_rejected() -> None:
     totals.where("n > 1").write("out", kafka("out"))
     totals.late.write("late", kafka("late"))
     text = refusals(pipeline, guarantee="exactly_once")
-    between = "a step stands between `totals`, which has state, and its sink"
-    assert f"`out`: cannot run in real-time mode: {between} (write `totals` itself," in text
+    between = "there is a step between the stateful step `totals` and its sink"
+    assert f"`out`: cannot run in real-time mode: {between} (write `totals`," in text
     assert "guarantee: exactly_once is required, but real-time mode writes to Kafka at least once" in text
 
 

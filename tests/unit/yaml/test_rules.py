@@ -130,13 +130,15 @@ def test_explain_shows_the_table_of_rules() -> None:
     counted = str(explain(pipeline(timeouts="count").check()))
     assert "timeouts are only counted" in counted
     assert "unrouted late rows are counted and stored in files" in counted
-    assert "rules are read where a micro-batch begins, and a real-time batch has no end" in text
+    assert (
+        "rules are read at the start of each micro-batch, and real-time tasks run for a whole batch" in text
+    )
 
 
 WRONG_STEPS = {
     "{}": "`rules` of match_rules is missing",
-    "{rules: rules.txt}": "rules.txt is no file of rules\n  hint: its name must end with .yaml",
-    "{rules: {memory: {}}}": "memory cannot hold a table of rules\n  hint: use a file, postgres, mysql or "
+    "{rules: rules.txt}": "rules.txt is not a file of rules\n  hint: its name must end with .yaml",
+    "{rules: {memory: {}}}": "memory does not support tables of rules\n  hint: use a file, postgres, mysql or "
     "sqlite",
     "{rules: r.yaml, order: sideways}": "expected one of event_time, arrival, got `sideways`",
     "{rules: r.yaml, longest: soon}": "soon",

@@ -72,10 +72,7 @@ class TriggerModel(OneKey[Trigger]):
 
 
 def _plain(trigger: Trigger) -> dict[str, Any]:
-    """Return a trigger as a document holds it.
-
-    The key is its class name in snake case, the value its fields.
-    """
+    """Return the plain value of a trigger: its class name in snake case, and its fields."""
     key = re.sub(r"(?<!^)(?=[A-Z])", "_", type(trigger).__name__).lower()
     fields = {field.name: getattr(trigger, field.name) for field in dataclasses.fields(trigger)}
     if isinstance(trigger, triggers.AfterWatermark):
@@ -89,7 +86,7 @@ def _plain(trigger: Trigger) -> dict[str, Any]:
 
 
 class EmitModel(DeclarationModel[Emission]):
-    """The value of `emit`: when windows emit results, and how these refine each other."""
+    """The value of `emit`: trigger, lateness and accumulation mode of windows."""
 
     label = "emit"
     example = "such as {lateness: 5 minutes, mode: retracting}"

@@ -42,7 +42,7 @@ NAMED_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": TEXT_S
 
 @dataclass(frozen=True)
 class Expected:
-    """Annotates a type with the words for it in errors: "expected a condition in Spark SQL, got a list"."""
+    """Annotates a type with its description in errors: "expected a condition in Spark SQL, got a list"."""
 
     what: str
     hint: str = ""

@@ -24,12 +24,12 @@ from headrace.steps.traits import Differs, Finding, RealTimeNote, StateBound, Ti
 
 @dataclass(frozen=True)
 class Sql(Node):
-    """A Spark SQL query over streams, each under the name that the query uses for it."""
+    """A Spark SQL query over streams; `tables` maps the table names of the query to outputs."""
 
     query: str
     tables: tuple[tuple[str, Ref], ...]
     groups: bool = False
-    """True if the query groups, joins or deduplicates: then it has state."""
+    """True if the query groups, joins or deduplicates, and is therefore stateful."""
     joins: bool = False
     """True if it joins streams."""
     verb: ClassVar[str] = "sql"
@@ -55,17 +55,15 @@ class Sql(Node):
             yield Finding(fault.problem, fault.hint, ("sql",))
         if not self.groups and sql_facts.sorts_rows(self.query):
             what = "a stream has no end, so its rows cannot be sorted"
-            yield Finding(what, "sort them where they are read; for the first of them use top_n", ("sql",))
+            yield Finding(what, "sort them in the target system, or use top_n", ("sql",))
         untimed = [name for name, ref in self.tables if not plan.facts(ref).timed]
         if untimed and sql_facts.has_outer_join(self.query):
-            what = f"an outer join of streams needs event time, and `{untimed[0]}` has none"
-            yield Finding(
-                what, "name the step after event_time, and join that: event_time(..., name=...)", ("sql",)
-            )
+            what = f"an outer join of streams needs event time, but `{untimed[0]}` has none"
+            yield Finding(what, "join the stream after event_time: event_time(..., name=...)", ("sql",))
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if self.groups:
-            what = "Spark drops rows that arrive too late for this query's state, and only counts them"
+            what = "Spark drops late rows of this query and only counts them"
             yield Finding(what, "window(...).aggregate(...) sends them to .late")
 
     def tier(self, plan: Plan) -> Tier:
