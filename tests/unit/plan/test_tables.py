@@ -154,7 +154,7 @@ def test_an_invalid_option_is_an_error(options: dict[str, Any], message: str) ->
 
 def test_the_right_side_is_a_table_of_the_same_pipeline() -> None:
     (sales, _), (_, other) = sides(Pipeline("p")), sides(Pipeline("q"))
-    with pytest.raises(OptionError, match="a join takes streams of one pipeline"):
+    with pytest.raises(OptionError, match="expected a stream of the same pipeline"):
         sales.join("j", other, on="item")
     with pytest.raises(OptionError, match="expected a table, got 'prices'"):
         sales.join("j", "prices", on="item", at="arrival")  # type: ignore[call-overload]
