@@ -94,4 +94,4 @@ def test_an_instance_that_cannot_be_pickled_is_refused_before_anything_runs(
     assert "`total`: Sum cannot be sent to the executors: cannot pickle '_thread.lock' object" in str(
         caught.value
     )
-    assert "make it in zero() or result()" in str(caught.value)
+    assert "create what cannot be pickled in zero() or result()" in str(caught.value)

@@ -132,7 +132,7 @@ def test_a_window_join_takes_no_emit_and_a_join_takes_streams_of_one_pipeline() 
     windowed = left.window(windows.tumbling("1 hour")).emit(lateness="1 hour")
     with pytest.raises(OptionError, match="emits results when a window closes"):
         windowed.join("j", right)
-    with pytest.raises(OptionError, match="streams of one pipeline"):
+    with pytest.raises(OptionError, match="a stream of the same pipeline"):
         left.join("j", sides(Pipeline("q"))[1], on="k", within="1 minute")
     with pytest.raises(OptionError, match="expected a stream with time"):
         left.join("j", "b", on="k", within="1 minute")  # type: ignore[call-overload]

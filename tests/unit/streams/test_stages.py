@@ -149,7 +149,7 @@ def test_both_forms_of_emit_at_once_are_refused(tx: SourceStream) -> None:
         (lambda tx: tx.sql("s", "drop table tx"), "expected one select query"),
         (
             lambda tx: tx.union(Pipeline("q").read("b", connect.memory(), schema="a int")),
-            "streams of one pipeline",
+            "a stream of the same pipeline",
         ),
         (
             lambda tx: tx.event_time("ts", out_of_order="5 minuets"),

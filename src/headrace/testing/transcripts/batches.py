@@ -87,14 +87,14 @@ class Batches:
         self, rows: Sequence[Mapping[str, Any]], watermark: int | None = None, *, dies: bool = False
     ) -> None:
         batch: dict[str, Any] = {"rows": rows, "clock": self._clock}
-        if watermark is not None and watermark >= 1000:  # whole milliseconds; 0 is none yet
+        if watermark is not None and watermark >= 1000:  # in whole milliseconds; 0 means no watermark
             batch["watermark"] = watermark // 1000 * 1000
-        deaths = {"dies": dies, "restart": self._restarted}
-        self.content.append(batch | {death: True for death, holds in deaths.items() if holds})
+        flags = {"dies": dies, "restart": self._restarted}
+        self.content.append(batch | {flag: True for flag, is_set in flags.items() if is_set})
         self._restarted = False
 
     def _move(self, reached: int | None) -> None:
-        """Run a micro-batch under the watermark of the event time reached, in milliseconds."""
+        """Run a micro-batch with the watermark of this event time, in milliseconds."""
         if reached is not None:
             self._add([], reached * 1000 - self._time.out_of_order)
 
@@ -106,7 +106,7 @@ class Batches:
 
 
 def _highest(rows: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
-    """Return the highest event time per partition, in milliseconds; None if no row of it has one."""
+    """Return the highest event time per partition, in milliseconds; None without event times."""
     highest: dict[str, int | None] = {}
     for row in rows:
         name, time = row["__position"]["partition"], row["__ts"]

@@ -1,4 +1,4 @@
-"""Rule tables that a script replaces."""
+"""Rule tables that a script changes."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ class ScriptedTable:
         return Content(json.dumps(plain(content)), lambda: rules_of_tree(content))
 
     def close(self) -> None:
-        """Do nothing; the table holds no resources."""
+        """Do nothing; the table has no resources."""
