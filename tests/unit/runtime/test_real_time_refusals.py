@@ -1,4 +1,4 @@
-"""Plans that can't run in real-time mode are rejected before anything starts, by step and reason."""
+"""Plans that cannot run in real-time mode are rejected before anything starts, by step and reason."""
 
 from __future__ import annotations
 
