@@ -77,7 +77,7 @@ def compare(old: PipelineState, graph: Graph) -> Comparison:
         if old.pipeline not in ("", graph.name):
             reason = f"the pipeline was renamed: the checkpoint belongs to `{old.pipeline}`"
             changes[name] = _replay(graph, query, changes[name], reason)
-    _spread_replays(graph, queries, changes)
+    _propagate_replays(graph, queries, changes)
     kept = {*queries, *renamed.values()}
     removed = [_describe_removal(name, state) for name, state in old.queries.items() if name not in kept]
     return Comparison(
@@ -155,7 +155,7 @@ def _find_renamed(old: PipelineState, new: PipelineState, queries: dict[str, Que
     return renamed
 
 
-def _spread_replays(graph: Graph, queries: dict[str, Query], changes: dict[str, StepChange]) -> None:
+def _propagate_replays(graph: Graph, queries: dict[str, Query], changes: dict[str, StepChange]) -> None:
     """Mark the readers of replayed steps for replay; queries are in order, each after those it reads."""
     writers = {ref: name for name, query in queries.items() for ref in query.writes}
     for name, query in queries.items():

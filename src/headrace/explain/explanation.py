@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from headrace.connectors.base import Guarantee
 from headrace.plan.graph import Graph
-from headrace.plan.guarantees import SinkGuarantee, promises
+from headrace.plan.guarantees import SinkGuarantee, sink_guarantees
 from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
 from headrace.steps.base import Node, Ref
@@ -41,7 +41,7 @@ class Explanation:
     graph: Graph
     steps: dict[str, Step]
     queries: tuple[Query, ...]
-    promises: tuple[SinkGuarantee, ...]
+    sink_guarantees: tuple[SinkGuarantee, ...]
     """The guarantee of each sink, in plan order."""
 
     @property
@@ -52,7 +52,8 @@ class Explanation:
     def guarantee(self) -> Guarantee:
         """Return the delivery guarantee of the whole pipeline: that of its weakest sink."""
         order: tuple[Guarantee, ...] = get_args(Guarantee)
-        return min((promise.guarantee for promise in self.promises), key=order.index, default="exactly_once")
+        guarantees = (each.guarantee for each in self.sink_guarantees)
+        return min(guarantees, key=order.index, default="exactly_once")
 
     @property
     def cuts(self) -> frozenset[tuple[Ref, str]]:
@@ -84,7 +85,7 @@ def explain(graph: Graph) -> Explanation:
             node.state_bound(graph),
             real_time_of(graph, node, queries, python=tier.python),
         )
-    return Explanation(graph, steps, queries, tuple(promises(graph)))
+    return Explanation(graph, steps, queries, tuple(sink_guarantees(graph)))
 
 
 def steps_of(graph: Graph, query: Query) -> list[str]:
@@ -107,7 +108,7 @@ def as_json(explanation: Explanation) -> dict[str, Any]:
         "guarantee": explanation.guarantee,
         "steps": [_step(explanation, node) for node in explanation.graph],
         "queries": [_query(explanation, query) for query in explanation.queries],
-        "delivery": [asdict(promise) for promise in explanation.promises],
+        "delivery": [asdict(each) for each in explanation.sink_guarantees],
     }
 
 

@@ -152,18 +152,18 @@ def _is_notable(step: Step) -> bool:
 
 
 def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
-    if not explanation.promises:
+    if not explanation.sink_guarantees:
         return
     yield from _heading("Delivery", f"{_words(explanation.guarantee)} from end to end")
-    name_width = max(len(promise.sink) for promise in explanation.promises) + 2
-    for promise in explanation.promises:
-        weak = promise.guarantee == explanation.guarantee != "exactly_once"
+    name_width = max(len(each.sink) for each in explanation.sink_guarantees) + 2
+    for each in explanation.sink_guarantees:
+        weak = each.guarantee == explanation.guarantee != "exactly_once"
         indent = 2 + name_width + 15
-        reason = f"{promise.because}{f' (weakest link); better: {promise.better}' if weak else ''}"
+        reason = f"{each.because}{f' (weakest link); better: {each.better}' if weak else ''}"
         lines = textwrap.wrap(reason, max(width - indent, 30))
         head = (
-            (f"  {promise.sink:<{name_width}}", "name"),
-            (f"{_words(promise.guarantee):<15}", promise.guarantee),
+            (f"  {each.sink:<{name_width}}", "name"),
+            (f"{_words(each.guarantee):<15}", each.guarantee),
         )
         yield (*head, (lines[0], "fact"))
         for line in lines[1:]:

@@ -199,7 +199,7 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     check_picklable(lowering.graph.where(node), node)
     frame = lowering.changes(node.input)
     native = node.emission.late_rows == "count" and AHEAD not in frame.columns
-    if native or _same_in_batch(frame, node):
+    if native or _is_native_batch(frame, node):
         return aggregate_native_windows(frame, node, name_columns(node.keys), name_columns(node.aggregates))
     aggregates = {name: column(item) for name, item in node.aggregates}
     ready, keys, time = _add_keys(frame, node, lowering)
@@ -231,7 +231,7 @@ def _time(
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
 
 
-def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
+def _is_native_batch(frame: DataFrame, node: WindowAggregate) -> bool:
     """True if Spark's operator returns the same rows: in a batch nothing is late, and a window fires once."""
     native = isinstance(node.window, Tumbling | Sliding | Session)
     return native and node.emission.fires_once and not frame.isStreaming

@@ -26,13 +26,13 @@ def run_query(query: str, frames: Mapping[str, DataFrame], default: SparkSession
     for table, frame in frames.items():
         frame.createOrReplaceTempView(views[table])
     try:
-        return spark.sql(_over_views(query, views))
+        return spark.sql(_with_views(query, views))
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)
 
 
-def _over_views(query: str, views: Mapping[str, str]) -> str:
+def _with_views(query: str, views: Mapping[str, str]) -> str:
     """Return the query with each table defined as a common table expression over its view."""
     defined = ", ".join(f"`{table}` as (select * from {view})" for table, view in views.items())
     match = _WITH.match(query)

@@ -203,13 +203,13 @@ def condition_of(condition: Any) -> Any:
 def _element(contiguity: Contiguity, step: str | Pattern, where: Any = None) -> Element:
     """Return a step with a name and a condition, or a pattern as a group."""
     if isinstance(step, Pattern):
-        return replace(_whole(step), contiguity=contiguity)
+        return replace(_as_element(step), contiguity=contiguity)
     if isinstance(where, Pattern):
-        return replace(_whole(where), contiguity=contiguity, name=step)
+        return replace(_as_element(where), contiguity=contiguity, name=step)
     return Element(step, contiguity, Where(condition_of(where)))
 
 
-def _whole(pattern: Pattern) -> Element:
+def _as_element(pattern: Pattern) -> Element:
     alone = len(pattern.elements) == 1 and bool(pattern.elements[0].parts)
     return pattern.elements[0] if alone else group(pattern).elements[0]
 

@@ -111,10 +111,10 @@ class Graph:
 
     def canonical(self) -> tuple[Any, ...]:
         """Return a form for comparison, in which anonymous nodes are inlined where they are read."""
-        nodes = [self._inline(node) for node in self if not node.anonymous or not self._read(node)]
+        nodes = [self._inline(node) for node in self if not node.anonymous or not self._is_read(node)]
         return (self.name, *sorted(nodes, key=repr))
 
-    def _read(self, node: Node) -> bool:
+    def _is_read(self, node: Node) -> bool:
         return any(self.consumers[Ref(node.name, out)] for out in node.outputs)
 
     def _inline(self, node: Node) -> tuple[Any, ...]:

@@ -27,9 +27,9 @@ class SinkGuarantee:
     """How to get a stronger guarantee; empty if there is none."""
 
 
-def promises(graph: Graph) -> list[SinkGuarantee]:
+def sink_guarantees(graph: Graph) -> list[SinkGuarantee]:
     """Return the guarantee of each sink."""
-    return [_promise(graph, sink) for sink in graph.sinks]
+    return [_sink_guarantee(graph, sink) for sink in graph.sinks]
 
 
 def require(graph: Graph, wanted: Guarantee | None) -> None:
@@ -46,21 +46,20 @@ def require(graph: Graph, wanted: Guarantee | None) -> None:
             where="guarantee",
             hint=did_you_mean(wanted, _ORDER),
         )
-    weak = [promise for promise in promises(graph) if _is_weaker(promise.guarantee, wanted)]
-    if weak:
-        raise PlanError(
-            [
-                Problem(
-                    graph.where(graph[promise.sink]),
-                    f"{wanted} is required, but {promise.because}",
-                    f"{promise.better}; or require {promise.guarantee}",
-                )
-                for promise in weak
-            ]
+    problems = [
+        Problem(
+            graph.where(graph[each.sink]),
+            f"{wanted} is required, but {each.because}",
+            f"{each.better}; or require {each.guarantee}",
         )
+        for each in sink_guarantees(graph)
+        if _is_weaker(each.guarantee, wanted)
+    ]
+    if problems:
+        raise PlanError(problems)
 
 
-def _promise(graph: Graph, sink: Sink) -> SinkGuarantee:
+def _sink_guarantee(graph: Graph, sink: Sink) -> SinkGuarantee:
     sources = [node for node in graph.upstream(sink) if isinstance(node, Source | FrameSource)]
     for source in sources:
         if isinstance(source, Source) and not source.connector.replayable:

@@ -46,7 +46,11 @@ def _query_notes(graph: Graph, node: Node, queries: tuple[Query, ...]) -> Iterat
                 "another query reads its rows through an exchange, which is written with foreachBatch"
             )
         for output in node.outputs:
-            sinks = [name for name in _sinks_and_states(graph, Ref(node.name, output)) if name in query.sinks]
+            sinks = [
+                name
+                for name in _sinks_and_stateful_steps(graph, Ref(node.name, output))
+                if name in query.sinks
+            ]
             if len(sinks) > 1:
                 names = ", ".join(sinks)
                 yield Blocks(
@@ -54,12 +58,14 @@ def _query_notes(graph: Graph, node: Node, queries: tuple[Query, ...]) -> Iterat
                 )
 
 
-def _sinks_and_states(graph: Graph, ref: Ref) -> list[str]:
+def _sinks_and_stateful_steps(graph: Graph, ref: Ref) -> list[str]:
     """Return the sinks and stateful steps that rows of an output reach through stateless steps."""
     names: list[str] = []
     for step in graph.consumers[ref]:
         if not step.outputs or step.stateful:
             names.append(step.name)
         else:
-            names += [name for out in step.outputs for name in _sinks_and_states(graph, Ref(step.name, out))]
+            names += [
+                name for out in step.outputs for name in _sinks_and_stateful_steps(graph, Ref(step.name, out))
+            ]
     return list(dict.fromkeys(names))

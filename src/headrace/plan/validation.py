@@ -31,7 +31,7 @@ def _findings(graph: Graph, node: Node) -> Iterator[Finding]:
     yield from _check_columns(graph, node)
     yield from _check_time(graph, node)
     yield from _check_changes(graph, node)
-    yield from _check_wait(graph, node)
+    yield from _check_delay(graph, node)
     yield from _check_target(graph, node)
 
 
@@ -91,7 +91,7 @@ def _check_replaced(graph: Graph, node: Node, ref: Ref) -> Iterator[Finding]:
         )
 
 
-def _check_wait(graph: Graph, node: Node) -> Iterator[Finding]:
+def _check_delay(graph: Graph, node: Node) -> Iterator[Finding]:
     """Reject inputs with an unbounded delay, for which a stateful step would wait forever."""
     for ref in _stateful_inputs(graph, node) if node.stateful else ():
         if graph.facts(ref).hold is None:

@@ -22,10 +22,10 @@ def warnings_of(graph: Graph) -> list[Problem]:
     return [
         Problem(graph.where(node), finding.what, finding.hint)
         for node in graph
-        for finding in (*_unread(graph, node), *node.warnings(graph))
+        for finding in (*_check_readers(graph, node), *node.warnings(graph))
     ]
 
 
-def _unread(graph: Graph, node: Node) -> Iterator[Finding]:
+def _check_readers(graph: Graph, node: Node) -> Iterator[Finding]:
     if node.outputs and not any(graph.consumers[Ref(node.name, out)] for out in node.outputs):
         yield Finding("no sink depends on it, so it does not run", "end it with write(...), or remove it")

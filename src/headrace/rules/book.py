@@ -57,7 +57,7 @@ class RuleBook:
         if logged is not None and (epoch <= self._log.last_started_epoch or logged.epoch == epoch):
             edition = logged
         else:
-            edition = self._next(epoch)
+            edition = self._next_edition(epoch)
         self._new_faults = edition.faults if edition.epoch == epoch else ()
         self._load(edition)
 
@@ -93,7 +93,7 @@ class RuleBook:
                     self._log.add(edition)
         self._load(self._log.last or self._edition)
 
-    def _next(self, epoch: int) -> Edition:
+    def _next_edition(self, epoch: int) -> Edition:
         before = self._edition
         try:
             content = self._table.read_content()

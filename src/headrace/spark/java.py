@@ -111,7 +111,7 @@ def _inspect(executable: Path, origin: str) -> Java | Unfit:
         return Unfit(origin, f"{executable} is not an executable file")
     executable = executable.resolve()
     facts = _read_release_file(executable.parent.parent) or _run_java(executable)
-    version = _major(facts.get("JAVA_VERSION", ""))
+    version = _major_version(facts.get("JAVA_VERSION", ""))
     if version is None:
         return Unfit(origin, f"{executable} reports no version")
     if version < MIN_VERSION:
@@ -143,7 +143,7 @@ def _run_java(executable: Path) -> dict[str, str]:
     }
 
 
-def _major(version: str) -> int | None:
+def _major_version(version: str) -> int | None:
     """Return the 17 of 17.0.15, and the 8 of 1.8.0_402."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match[1]) if match else None

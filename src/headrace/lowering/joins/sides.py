@@ -70,12 +70,12 @@ def late_rows(rows: DataFrame) -> DataFrame:
     """Return late rows with the columns of both sides, matched by name as in a union."""
     left, right = (_fields(rows, side) for side in SIDES)
     names = list(dict.fromkeys([*left, *right]))
-    columns = [_either(name, left.get(name), right.get(name)).alias(name) for name in names]
+    columns = [_coalesce_sides(name, left.get(name), right.get(name)).alias(name) for name in names]
     flat = rows.select(*columns, *(F.col(name) for name in LATE_COLUMNS))
     return flat.toDF(*late_columns(names))
 
 
-def _either(name: str, left: DataType | None, right: DataType | None) -> Column:
+def _coalesce_sides(name: str, left: DataType | None, right: DataType | None) -> Column:
     """Return a column of either side; as text if the types of the sides differ and are not both numeric."""
     own = [F.col(f"{side}.`{name}`") for side, kind in ((LEFT, left), (RIGHT, right)) if kind is not None]
     numbers = isinstance(left, NumericType) and isinstance(right, NumericType)

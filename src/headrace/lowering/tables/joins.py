@@ -63,11 +63,11 @@ def pack_table(left: DataFrame, right: DataFrame, node: TableJoin, *, cdc: bool 
     """Return the rows of both sides in one frame; keys of different types are widened."""
     own = [F.col(f"`{name}`") for name in left.columns if not name.startswith(HIDDEN)]
     labels = [LABEL] if is_changelog(left) else []
-    rows = with_time(left).select(*own, *_shared(left, [key for key, _ in node.on]), *labels)
+    rows = with_time(left).select(*own, *_common_columns(left, [key for key, _ in node.on]), *labels)
     partners = with_time(right)
     partners = partners.select(
         F.struct(*_right_columns(partners, cdc=cdc)).alias(_ROW),
-        *_shared(partners, [key for _, key in node.on]),
+        *_common_columns(partners, [key for _, key in node.on]),
         *_labels(partners, cdc=cdc),
     )
     return rows.unionByName(partners, allowMissingColumns=True)
@@ -79,7 +79,7 @@ def _right_columns(frame: DataFrame, *, cdc: bool) -> list[Column]:
     return [*(F.col(f"`{name}`").alias(f"{_PREFIX}{name}") for name in names), F.col(TIME)]
 
 
-def _shared(frame: DataFrame, on: Sequence[str]) -> list[Column]:
+def _common_columns(frame: DataFrame, on: Sequence[str]) -> list[Column]:
     """Return the keys, the time and the arrival order."""
     keys = [F.col(f"`{key}`").alias(name) for key, name in zip(on, key_names(len(on)), strict=True)]
     return [

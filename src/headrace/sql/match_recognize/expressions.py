@@ -89,16 +89,16 @@ class _Scanner(TokenReader):
     def _outer_piece(self) -> str:
         token = self.current
         mode = self._mode()
-        value = self._parse_call(mode) if self._calls(0) else None
+        value = self._parse_call(mode) if self._is_call(0) else None
         if value is not None:
             return self._placeholder(value)
         if mode:
             what = f"{mode} is allowed only before FIRST, LAST and aggregates"
             self.fail(token, what, f"write {mode} LAST(A.price)")
-        label = self._label_here()
+        label = self._qualifier()
         if label is not None:
             return self._placeholder(Navigation(self._path(2), self._variables(label)))
-        if self._column_here():
+        if self._is_column():
             return self._placeholder(Navigation(self._path(0)))
         return self._verbatim()
 
@@ -112,7 +112,7 @@ class _Scanner(TokenReader):
             return MatchNumber()
         if name == "classifier":
             return Navigation(CLASSIFIER, self._classifier(), final=mode == "FINAL")
-        return self._aggregation(mode) if self._aggregates(name) else None
+        return self._aggregation(mode) if self._is_aggregate(name) else None
 
     def _navigation(self, mode: str) -> Navigation:
         """Parse PREV, NEXT, FIRST or LAST; only PREV and NEXT may enclose FIRST or LAST."""
@@ -123,8 +123,8 @@ class _Scanner(TokenReader):
         if mode:
             self.fail(call, f"{mode} is not allowed for {name}", f"write {name}({mode} LAST(...))")
         self.advance()
-        inner = self._mode_ahead()
-        if self._calls(1 if inner else 0) and self.peek(1 if inner else 0).name.lower() in (
+        inner = self._has_mode()
+        if self._is_call(1 if inner else 0) and self.peek(1 if inner else 0).name.lower() in (
             "first",
             "last",
         ):
@@ -204,7 +204,7 @@ class _Scanner(TokenReader):
         row.pieces.append("(")
         if self.current.matches(")") and call.name.lower() == "count":
             row.pieces.append("*")
-        label = self._label_here()
+        label = self._qualifier()
         if label is not None and self.peek(2).matches("*"):
             row.labels = self._variables(label)
             self.i += 3
@@ -226,30 +226,30 @@ class _Scanner(TokenReader):
 
     def _row_piece(self, row: _Row, call: Token) -> str:
         token = self.current
-        if self._mode_ahead() or (self._calls(0) and self._cannot_nest(token.name.lower())):
+        if self._has_mode() or (self._is_call(0) and self._cannot_nest(token.name.lower())):
             what = f"{token.name.upper()} is not allowed inside {call.name.upper()}"
             self.fail(token, what, "PREV or NEXT can enclose FIRST or LAST, such as PREV(LAST(A.price))")
-        if self._calls(0) and token.name.lower() == "classifier":
+        if self._is_call(0) and token.name.lower() == "classifier":
             row.has_reference = True
             self._set_labels(row, self._classifier(), token, call)
             return CLASSIFIER
-        if self._calls(0) and token.name.lower() == "match_number":
+        if self._is_call(0) and token.name.lower() == "match_number":
             row.has_reference = True
             self._empty_call()
             return NUMBER
-        label = self._label_here()
+        label = self._qualifier()
         if label is not None:
             row.has_reference = True
             self._set_labels(row, self._variables(label), token, call)
             return self._path(2)
-        if self._column_here():
+        if self._is_column():
             row.has_reference = True
             self._set_labels(row, (), token, call)
             return self._path(0)
         return self._verbatim()
 
     def _cannot_nest(self, name: str) -> bool:
-        return name in ("prev", "next", "first", "last") or self._aggregates(name)
+        return name in ("prev", "next", "first", "last") or self._is_aggregate(name)
 
     def _set_labels(self, row: _Row, labels: Labels, token: Token, call: Token) -> None:
         if row.labels is not None and row.labels != labels:
@@ -280,20 +280,20 @@ class _Scanner(TokenReader):
             self.values.append(value)
         return f"__v{self.values.index(value)}"
 
-    def _mode_ahead(self) -> bool:
+    def _has_mode(self) -> bool:
         return self.current.matches("RUNNING", "FINAL") and self.peek(1).names and self.peek(2).matches("(")
 
     def _mode(self) -> str:
-        return self.advance().text.upper() if self._mode_ahead() else ""
+        return self.advance().text.upper() if self._has_mode() else ""
 
-    def _calls(self, n: int) -> bool:
+    def _is_call(self, n: int) -> bool:
         return self.peek(n).names and self.peek(n + 1).matches("(")
 
-    def _aggregates(self, name: str) -> bool:
+    def _is_aggregate(self, name: str) -> bool:
         compares = self.i > 0 and self.tokens[self.i - 1].matches("LIKE", "ILIKE")  # x like any ('a%', 'b%')
         return is_aggregate(name) and not compares
 
-    def _label_here(self) -> Token | None:
+    def _qualifier(self) -> Token | None:
         """Return the variable that qualifies the next column, if there is one."""
         token, after = self.current, self.peek(2)
         if not self.peek(1).matches(".") or not (after.names or after.matches("*")):
@@ -316,7 +316,7 @@ class _Scanner(TokenReader):
             self.fail(token, f"unknown pattern variable `{name}`", did_you_mean(name, known))
         return self.scope.variables[name]
 
-    def _column_here(self) -> bool:
+    def _is_column(self) -> bool:
         token = self.current
         if not token.names or token.name.lower() not in self.columns or self.peek(1).matches("("):
             return False

@@ -112,7 +112,7 @@ class EmitModel(DeclarationModel[Emission]):
 
     @classmethod
     def describe(cls, declaration: Emission) -> Self:
-        plain = _when(declaration)
+        plain = _describe_trigger(declaration)
         if declaration.lateness:
             plain["lateness"] = duration_text(declaration.lateness)
         for name in ("mode", "allow_loss", "late_rows"):
@@ -121,7 +121,7 @@ class EmitModel(DeclarationModel[Emission]):
         return cls.model_validate(plain)
 
 
-def _when(emission: Emission) -> dict[str, Any]:
+def _describe_trigger(emission: Emission) -> dict[str, Any]:
     trigger, implied = emission.trigger, triggers.AfterCount(1) if emission.lateness else None
     if not isinstance(trigger, triggers.AfterWatermark) or (trigger.late is None and implied is not None):
         return {"trigger": _plain(trigger)}

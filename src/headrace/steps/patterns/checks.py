@@ -93,7 +93,7 @@ def _element(element: Element) -> Problems:
         )
     if element.gap is not None and (not repeats or element.parts):
         yield f"`{name}` has a gap, and matches one row", "gap is for a step with times or one_or_more"
-    if element.parts and element.looping and _empty(element):
+    if element.parts and element.looping and _may_be_empty(element):
         yield (
             f"`{name}` repeats a group that may match no row, so it would never end",
             "make one of its steps mandatory",
@@ -116,10 +116,12 @@ def _check_negated(element: Element) -> Problems:
         )
 
 
-def _empty(element: Element) -> bool:
+def _may_be_empty(element: Element) -> bool:
     """Return True if a group or alternative may match no row."""
     return any(
-        all(part.negated or part.may_be_absent or (bool(part.parts) and _empty(part)) for part in parts)
+        all(
+            part.negated or part.may_be_absent or (bool(part.parts) and _may_be_empty(part)) for part in parts
+        )
         for parts in element.parts
     )
 
@@ -229,7 +231,7 @@ def check_state_bound(pattern: Pattern, within: Within) -> tuple[str, str] | Non
     """Return the reason why the state of a pattern has no bound, and a hint; None if it is bounded."""
     if within.whole is not None or within.between is not None:
         return None
-    elements = list(_all(pattern.elements))
+    elements = list(_nested_elements(pattern.elements))
     hint = "add within, such as within='10 minutes'"
     for element in elements:
         if element.contiguity == "followed_by_any" or element.repeats == "combinations":
@@ -246,8 +248,8 @@ def check_state_bound(pattern: Pattern, within: Within) -> tuple[str, str] | Non
     return None
 
 
-def _all(elements: tuple[Element, ...]) -> Iterator[Element]:
+def _nested_elements(elements: tuple[Element, ...]) -> Iterator[Element]:
     for element in elements:
         yield element
         for part in element.parts:
-            yield from _all(part)
+            yield from _nested_elements(part)

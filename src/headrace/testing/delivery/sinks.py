@@ -71,7 +71,7 @@ def check_sink(
     kind = steps.kind
     for step in steps.names:
         trials.append(_trial(spark, target, f"killed after {step}", _kill_after(step)))
-    trials.append(_trial(spark, target, "an epoch is replayed", _again))
+    trials.append(_trial(spark, target, "an epoch is replayed", _replay_epoch))
     trials.append(_trial(spark, target, "a zombie commits", _zombie))
     for name, act in (disturbances or {}).items():
         trials.append(_trial(spark, target, name, _disturb(act)))
@@ -187,7 +187,7 @@ def _kill_after(step: str) -> Deliver:
     return act
 
 
-def _again(sink: _Sink) -> None:
+def _replay_epoch(sink: _Sink) -> None:
     """Replay a committed epoch, in the same run and in the next one."""
     writer = sink.target.connector.writer()
     try:

@@ -101,7 +101,7 @@ class Batches:
     def _row(self, row: Mapping[str, Any], partition: str) -> dict[str, Any]:
         place = {"source": "", "partition": partition, "offset": self._count}
         self._count += 1
-        values = {field.name: _inner(row.get(field.name), field.type) for field in self._schema.fields}
+        values = {field.name: _to_micros(row.get(field.name), field.type) for field in self._schema.fields}
         return {**values, "__ts": values[self._time.column], "__position": place}
 
 
@@ -117,14 +117,14 @@ def _highest(rows: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
     return highest
 
 
-def _inner(value: Any, kind: DataType) -> Any:
+def _to_micros(value: Any, kind: DataType) -> Any:
     """Return a JSON value with times as microseconds, as in Spark."""
     if value is None:
         return None
     if isinstance(kind, Array):
-        return [_inner(item, kind.element) for item in value]
+        return [_to_micros(item, kind.element) for item in value]
     if isinstance(kind, Map):
-        return {key: _inner(item, kind.value) for key, item in value.items()}
+        return {key: _to_micros(item, kind.value) for key, item in value.items()}
     if isinstance(kind, Struct):
-        return {field.name: _inner(value.get(field.name), field.type) for field in kind.fields}
+        return {field.name: _to_micros(value.get(field.name), field.type) for field in kind.fields}
     return micros_of_plain(value) if str(kind) in ("timestamp", "timestamp_ntz") else value

@@ -103,7 +103,7 @@ class Stage:
         self._dying = dying
         with silent_callbacks():
             try:
-                self._settle()
+                self._run_batches()
             except Exception:
                 if not self._dying:
                     raise
@@ -118,7 +118,7 @@ class Stage:
         for source, micros in marks.items():
             for node in times_of(self._graph, source):
                 self._advance_watermark(node, micros // 1000)
-        self._settle()
+        self._run_batches()
 
     def advance(self, microseconds: int) -> None:
         """Advance the clock."""
@@ -127,7 +127,7 @@ class Stage:
         for clock in self._graph.of(ClockTime):
             self._advance_watermark(clock, now)
         self._heartbeats.tick()
-        self._settle()
+        self._run_batches()
 
     def restart(self) -> None:
         """Kill the run and restart it from its checkpoint."""
@@ -137,15 +137,15 @@ class Stage:
         self._heartbeats.close()  # a new process has only the checkpoint
         self._start()
         if was_killed:
-            self._settle()
+            self._run_batches()
 
     def end(self) -> None:
         """End the input."""
         self._heartbeats.end()
-        self._settle()
+        self._run_batches()
         if any(planned.uses_clock for planned in self._queries):
             self._clock.advance((END_OF_TIME_MS - self._clock.millis) * 1000)
-            self._settle()
+            self._run_batches()
         for accounting in self.accounting.values():
             if accounting.in_open_windows or accounting.buffered:
                 raise RuntimeError(f"rows are still in state after the end of the input: {accounting}")
@@ -243,7 +243,7 @@ class Stage:
 
         return deliver
 
-    def _settle(self) -> None:
+    def _run_batches(self) -> None:
         """Run a micro-batch of each query and at most one more; readers of an exchange after its writer."""
         for planned in self._queries:
             for _ in range(2):
