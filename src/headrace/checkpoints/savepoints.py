@@ -157,7 +157,7 @@ def _describe(pipeline: str, directory: Path, name: str) -> Savepoint:
 
 def _copy_tree(source: Path, target: Path) -> None:
     def ignore(path: str, names: Sequence[str]) -> set[str]:
-        return _NOT_COPIED.intersection(names) if Path(path) == source else set()
+        return set(names) & _NOT_COPIED if Path(path) == source else set()
 
     def copy(file: str, to: str) -> None:
         if _is_immutable(Path(file).relative_to(source)):
