@@ -1,12 +1,12 @@
 """`Aggregate`: user-defined aggregates in Python.
 
-    zero() -> state               of no rows
-    add(state, value) -> state    one row more
-    merge(a, b) -> state          two parts of a window's rows
+    zero() -> state               the state of no rows
+    add(state, value) -> state    add a row
+    merge(a, b) -> state          merge the states of two parts of the rows
     result(state) -> value        the value of a pane
 
-Windows, triggers and panes stay in the kernel. When a pane fires, the values of its rows are sent through
-Arrow to a Python process, which folds them and returns the result.
+Windows and triggers run in the kernel. When a pane fires, the values of its rows are sent through Arrow to a
+Python process, which computes the result.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 PART = 4096
-"""The number of rows that are folded from `zero()`; the parts of a larger pane are merged."""
+"""The maximum number of rows per call of `zero()`; the states of a larger pane are merged."""
 
 
 class Aggregate(ABC):
-    """The base of an aggregate in Python.
+    """The base class of aggregates in Python.
 
     Subclass it, set `returns`, and pass an instance to `aggregate` of a window.
 
-    **State**: the kernel can't call Python for each row, so it stores the arguments of every row until the
+    **State**: the kernel cannot call Python for each row, so it stores the arguments of every row until the
     window has ended (in mode `discarding` until the next pane). Spark's own aggregates store a few numbers
-    instead; prefer them where possible. A running aggregate, which never ends, can't be in Python.
+    instead; prefer them where possible. A running aggregate, which never ends, cannot be in Python.
 
-    A null is passed to `add` as `None`; skip it there if it shouldn't count. Rows are added in arrival order,
-    in order-dependent windows in the order of the window. `add` and `merge` may change and return the state
-    they receive. The instance is sent to Spark's executors, so it must be picklable: open clients and files
-    in `zero()`, not in `__init__`.
+    A null is passed to `add` as `None`; skip it there if it should not count. Rows are added in arrival
+    order, in order-dependent windows in the order of the window. `add` and `merge` may change and return the
+    state they receive. The instance is sent to Spark's executors, so it must be picklable: open clients and
+    files in `zero()`, not in `__init__`.
 
     Args:
         of: the arguments of `add`: columns, or expressions in Spark SQL.
@@ -79,16 +79,16 @@ class Aggregate(ABC):
 
     @abstractmethod
     def merge(self, a: Any, b: Any, /) -> Any:
-        """Return the state of two parts of a window's rows; those of `a` come first."""
+        """Return the merged state of two parts of the rows; the rows of `a` are first."""
 
     @abstractmethod
     def result(self, state: Any, /) -> Any:
         """Return the value of a pane."""
 
     def fold(self, rows: Iterable[Any]) -> Any:
-        """Return the result over the given rows, as a pane would have it; for tests.
+        """Return the result over rows, like that of a pane; for tests.
 
-        A row is a tuple of the arguments' values, or the value itself where there is one argument.
+        A row is a tuple of the values of the arguments, or the value of the only argument.
         """
         source = iter(rows)
         part = list(islice(source, PART))
@@ -108,7 +108,7 @@ class Aggregate(ABC):
 
 
 def _check(aggregate: Aggregate) -> None:
-    # Imported here, because executors get this module by value and need nothing else of Headrace.
+    # Local imports, because executors receive this module by value, without the rest of Headrace.
     from headrace.errors import OptionError
     from headrace.schemas.ddl import parse_type
 

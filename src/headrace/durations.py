@@ -1,7 +1,4 @@
-"""Durations: `"5 minutes"` or a `timedelta`, stored as whole microseconds.
-
-Python, YAML, the command line and transcripts share this parser.
-"""
+"""Durations, such as `"5 minutes"` or a `timedelta`, as whole microseconds."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ _HINT = 'write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour
 
 
 def microseconds(duration: Duration, *, where: str = "") -> int:
-    """Return a duration in microseconds; never negative.
+    """Return a duration in microseconds, 0 or more.
 
     >>> microseconds("1 hour 30 minutes")
     5400000000
@@ -51,17 +48,17 @@ def microseconds(duration: Duration, *, where: str = "") -> int:
     if isinstance(duration, timedelta):
         return _require_positive(duration // timedelta(microseconds=1), duration, where)
     if not isinstance(duration, str):
-        raise DurationError(f"expected a length of time, got {duration!r}", where=where, hint=_HINT)
+        raise DurationError(f"expected a duration, got {duration!r}", where=where, hint=_HINT)
     total, position = Fraction(0), 0
     while position < len(duration.rstrip()):
         part = _PART.match(duration, position)
         unit = _unit(part.group(2)) if part else None
         if part is None or unit is None:
-            raise DurationError(f"expected a length of time, got {duration!r}", where=where, hint=_HINT)
+            raise DurationError(f"expected a duration, got {duration!r}", where=where, hint=_HINT)
         total += Fraction(part.group(1)) * _UNITS[unit]
         position = part.end()
     if position == 0:
-        raise DurationError("expected a length of time, got an empty text", where=where, hint=_HINT)
+        raise DurationError("expected a duration, got an empty text", where=where, hint=_HINT)
     if total.denominator != 1:
         raise DurationError(f"{duration!r} is finer than a microsecond", where=where, hint=_HINT)
     return int(total)
@@ -101,5 +98,5 @@ def _unit(word: str) -> str | None:
 
 def _require_positive(length: int, duration: Duration, where: str) -> int:
     if length < 0:
-        raise DurationError(f"expected a length of time that isn't negative, got {duration!r}", where=where)
+        raise DurationError(f"expected a duration that is not negative, got {duration!r}", where=where)
     return length

@@ -2,19 +2,19 @@
 
     HeadraceError
     ├── SetupError            Java, a jar or the kernel is missing on this machine
-    ├── OptionError           an option of a connector, a format or the command line is wrong
+    ├── OptionError           an option of a connector, a format or the command line is invalid
     │   ├── RenamedError      a name of an earlier version
     │   └── NoEventTimeError  a verb that needs rows with a time
-    ├── SchemaError           a schema can't be parsed, or doesn't fit the rows
+    ├── SchemaError           a schema cannot be parsed, or does not fit the rows
     ├── DurationError         "5 minuets"
-    ├── LoadError             a pipeline's file is missing, or fails while it is loaded
-    ├── DocumentError         a YAML document is wrong; with file, line and column
-    ├── PlanError             the pipeline can't be run as written; holds all problems at once
+    ├── LoadError             the file of a pipeline is missing, or fails while it is loaded
+    ├── DocumentError         a YAML document is invalid; with file, line and column
+    ├── PlanError             the pipeline cannot run; has all problems
     ├── AggregateError        an aggregate in Python failed
     ├── UserCodeError         a function or processor of the user failed, and `on_error="fail"`
-    ├── SourceError           a source can't be read
-    │   └── DecodeError       a record can't be decoded, and `on_error="fail"`
-    ├── DeliveryError         an epoch can't be written
+    ├── SourceError           a source cannot be read
+    │   └── DecodeError       a record cannot be decoded, and `on_error="fail"`
+    ├── DeliveryError         an epoch cannot be written
     │   └── FencedError       a newer run of the same pipeline has fenced the sink
     └── TranscriptError       a test script is wrong (a failed expectation is a result, not an error)
 
@@ -28,7 +28,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self, get_args
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class Problem:
 class HeadraceError(Exception):
     """The root of all errors: location, problem and hint.
 
-    >>> error = HeadraceError("there is no column `amout`", where="totals", hint="did you mean amount?")
+    >>> error = HeadraceError("unknown column `amout`", where="totals", hint="did you mean amount?")
     >>> error.where, error.what, error.hint
-    ('totals', 'there is no column `amout`', 'did you mean amount?')
+    ('totals', 'unknown column `amout`', 'did you mean amount?')
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
@@ -84,19 +84,19 @@ class OptionError(HeadraceError):
 
 
 class SchemaError(HeadraceError):
-    """A schema can't be read, or can't be used where it stands."""
+    """A schema is invalid, or does not fit the rows."""
 
 
 class DurationError(HeadraceError):
-    """A duration can't be parsed."""
+    """A duration cannot be parsed."""
 
 
 class LoadError(HeadraceError):
-    """A pipeline's file isn't there, holds no pipeline, or fails while it is loaded."""
+    """The file of a pipeline is missing, has no pipeline, or fails while it is loaded."""
 
 
 class DocumentError(HeadraceError):
-    """A document is wrong; `problems` holds every fault with its `file:line:column`."""
+    """A document is invalid; `problems` has every problem with its `file:line:column`."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -104,7 +104,7 @@ class DocumentError(HeadraceError):
 
 
 class PlanError(HeadraceError):
-    """The pipeline can't be run as written; `problems` holds every reason."""
+    """The pipeline cannot run; `problems` has every reason."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(map(str, problems)))
@@ -120,15 +120,15 @@ class UserCodeError(HeadraceError):
 
 
 class SourceError(HeadraceError):
-    """A source can't be opened or read."""
+    """A source cannot be opened or read."""
 
 
 class DecodeError(SourceError):
-    """A record can't be decoded, and the source has `on_error="fail"`."""
+    """A record cannot be decoded, and the source has `on_error="fail"`."""
 
 
 class DeliveryError(HeadraceError):
-    """Rows can't be written to a sink; the epoch stays uncommitted and is tried again."""
+    """Rows cannot be written to a sink; the epoch is not committed and is replayed."""
 
 
 class FencedError(DeliveryError):
@@ -136,7 +136,7 @@ class FencedError(DeliveryError):
 
 
 class TranscriptError(HeadraceError):
-    """A test script can't be run."""
+    """A test script cannot be run."""
 
 
 class RenamedError(OptionError, AttributeError):
@@ -155,7 +155,7 @@ class NoEventTimeError(OptionError, AttributeError):
 
 
 def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return a module's `__getattr__` that answers its old names with the new ones.
+    """Return a `__getattr__` for a module that raises `RenamedError` for names of earlier versions.
 
     >>> rename_hint("windows", {"everything": "global_window()"})("everything")
     Traceback (most recent call last):
@@ -172,7 +172,7 @@ def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoRetu
 
 
 def without_passwords(text: str) -> str:
-    """Return a text that may hold a URL without the password in it.
+    """Mask passwords in URLs and connection strings.
 
     >>> without_passwords("postgresql://ada:secret@db/shop"), without_passwords("host=db password='a b'")
     ('postgresql://ada:***@db/shop', 'host=db password=***')
@@ -189,9 +189,7 @@ RENAMED = {
     "each_of": ("in_sequence",),
     "rejects": ("dead_letters",),
 }
-"""Names of version 0.1 and their replacements: connectors, options, steps, keys of documents and flags
-alike.
-"""
+"""Names of connectors, options, steps, document keys and flags in version 0.1, and their replacements."""
 
 
 def wants_traceback() -> bool:
@@ -200,7 +198,7 @@ def wants_traceback() -> bool:
 
 
 def clean_traceback(error: BaseException) -> BaseException:
-    """Return an error without its internal frames, to be raised again at the boundary of the public API."""
+    """Return an error without internal frames, to be raised by a function of the public API."""
     return error if wants_traceback() else error.with_traceback(None)
 
 
@@ -216,21 +214,39 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     for name in RENAMED.get(word, ()):
         if name in names:
             return f"`{word}` was renamed to `{name}`"
-    listing = f"Known: {', '.join(names)}" if names else "Nothing is defined there."
+    listing = f"Known: {', '.join(names)}" if names else "None is defined."
     near = nearest(word, names)
     return f"did you mean `{near}`? {listing}" if near else listing
 
 
 def reject_unknown_options(options: Iterable[str], keywords: type, where: str) -> None:
-    """Reject keyword arguments that are none of those of a `TypedDict`.
+    """Reject keyword arguments that a `TypedDict` does not have.
 
     Raises:
-        OptionError: with the nearest name.
+        OptionError: unknown option; the hint has the nearest name.
     """
     for name in options:
         if name not in keywords.__annotations__:
             hint = did_you_mean(name, keywords.__annotations__)
             raise OptionError(f"unknown option `{name}`", where=where, hint=hint)
+
+
+def require_choice(value: object, choices: Any, option: str, where: str) -> None:
+    """Reject a value that is not one of the choices of an option.
+
+    Args:
+        value: the value of the option.
+        choices: a `Literal` type.
+        option: the name of the option.
+        where: the location of the option.
+
+    Raises:
+        OptionError: invalid value; the hint has the nearest choice.
+    """
+    words = get_args(choices)
+    if value not in words:
+        what = f"expected {option} to be {' or '.join(words)}, got {value!r}"
+        raise OptionError(what, where=where, hint=did_you_mean(str(value), words))
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Triggers: when in processing time a window emits results; and `Emission`, how results refine each other.
+"""Triggers: when in processing time a window emits results; `Emission`: trigger, lateness and mode.
 
 A trigger is evaluated once per window and micro-batch, after the rows of the micro-batch.
 
@@ -44,10 +44,7 @@ class AfterCount(Trigger):
 
 @dataclass(frozen=True)
 class AfterWatermark(Trigger):
-    """Fires when the watermark passes the window's end.
-
-    `early` before that and `late` after it, each repeatedly.
-    """
+    """Fires when the watermark passes the window's end, `early` repeatedly before it and `late` after it."""
 
     early: Trigger | None = None
     late: Trigger | None = None
@@ -55,28 +52,28 @@ class AfterWatermark(Trigger):
 
 @dataclass(frozen=True)
 class AnyOf(Trigger):
-    """Fires when one of its triggers does."""
+    """Fires when one of its triggers fires."""
 
     triggers: tuple[Trigger, ...]
 
 
 @dataclass(frozen=True)
 class AllOf(Trigger):
-    """Fires when each of its triggers has."""
+    """Fires when each of its triggers has fired."""
 
     triggers: tuple[Trigger, ...]
 
 
 @dataclass(frozen=True)
 class InSequence(Trigger):
-    """Fires its triggers in sequence: when one has finished the next begins."""
+    """Fires its triggers in sequence: when one has finished, the next one starts."""
 
     triggers: tuple[Trigger, ...]
 
 
 @dataclass(frozen=True)
 class Repeatedly(Trigger):
-    """Starts its trigger again whenever it has finished."""
+    """Restarts its trigger whenever it has finished."""
 
     trigger: Trigger
 
@@ -126,7 +123,7 @@ def after_watermark(*, early: Trigger | None = None, late: Trigger | None = None
 
 
 def any_of(*triggers: Trigger) -> AnyOf:
-    """Fire when the first of these does.
+    """Fire when the first of these fires.
 
     >>> any_of(every("1 minute"), after_count(1000))
     AnyOf(triggers=(Every(period=60000000), AfterCount(rows=1000)))
@@ -153,7 +150,7 @@ def in_sequence(*triggers: Trigger) -> InSequence:
 
 
 def repeatedly(trigger: Trigger) -> Repeatedly:
-    """Fire whenever this does, for as long as the window lives.
+    """Fire whenever this fires, until the window is closed.
 
     >>> repeatedly(after_count(10))
     Repeatedly(trigger=AfterCount(rows=10))
@@ -162,7 +159,7 @@ def repeatedly(trigger: Trigger) -> Repeatedly:
 
 
 def or_finally(trigger: Trigger, until: Trigger) -> OrFinally:
-    """Fire whenever `trigger` does, until `until` fires; that firing is the last.
+    """Fire whenever `trigger` fires, until `until` fires; that firing is the last.
 
     >>> or_finally(repeatedly(after_count(10)), after_watermark())
     OrFinally(trigger=Repeatedly(trigger=AfterCount(rows=10)), until=AfterWatermark(early=None, late=None))
@@ -171,7 +168,7 @@ def or_finally(trigger: Trigger, until: Trigger) -> OrFinally:
 
 
 def may_finish(trigger: Trigger) -> bool:
-    """Return True if the trigger can finish while rows may still arrive, so that they would never be emitted.
+    """Return True if the trigger can finish before the last row, so that rows are never emitted.
 
     >>> may_finish(after_count(1)), may_finish(repeatedly(after_count(1)))
     (True, False)
@@ -221,7 +218,7 @@ def uses_clock(trigger: Trigger) -> bool:
 
 @dataclass(frozen=True)
 class Emission:
-    """The trigger of a window, how long it accepts late rows, and how its panes refine each other."""
+    """The trigger, lateness and accumulation mode of a window."""
 
     trigger: Trigger = AfterWatermark()
     lateness: int = 0

@@ -192,7 +192,7 @@ def delta(of: str, *, by: float, order: Order = "event_time") -> Delta:
     Delta(of='temperature', by=0.5)
     """
     if not by >= 0:
-        raise OptionError(f"expected a number that isn't negative, got {by!r}", where="delta: by")
+        raise OptionError(f"expected a number that is not negative, got {by!r}", where="delta: by")
     return Delta(of, by, _order(order, "delta"))
 
 
@@ -264,7 +264,7 @@ def state_ttl(ttl: Duration | None) -> int | None:
 def _positive(duration: Duration, where: str) -> int:
     length = microseconds(duration, where=where)
     if length == 0:
-        raise OptionError(f"expected a length of time above zero, got {duration!r}", where=where)
+        raise OptionError(f"expected a duration above zero, got {duration!r}", where=where)
     return length
 
 

@@ -28,12 +28,12 @@ def test_a_row_is_out_before_its_batch_ends_and_a_new_partition_is_read_and_prog
     source, sink = topic('{"v": 1}', "broken"), "made-when-told"
     pipeline = Pipeline("quick")
     rows = pipeline.read(
-        "tx", connect.kafka(servers=client.servers, topic=source, metadata={"offset": "o"}),
+        "tx",
+        connect.kafka(servers=client.servers, topic=source, metadata={"offset": "o", "timestamp": "at"}),
         format="json", schema="v int", on_error="skip",
     )  # fmt: skip
-    rows.where("v > 0").with_columns(w="v * 2").write(
-        "out", connect.kafka(servers=client.servers, topic=sink, key="v")
-    )
+    positive = rows.event_time("at").where("v > 0").with_columns(w="v * 2").drop("at")
+    positive.write("out", connect.kafka(servers=client.servers, topic=sink, key="v"))
 
     def read_arrived() -> list[tuple[str | None, dict[str, int]]]:
         return [(record.key, json.loads(str(record.value))) for record in client.consume(sink)]

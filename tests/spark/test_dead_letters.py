@@ -90,7 +90,7 @@ def test_fail_ends_the_job_with_an_error_that_reports_the_place(
     assert isinstance(error, DecodeError)
     assert str(error) == (
         'source `tx`, partition p, position 1: field `a`: expected int, got string "x" at byte 6\n'
-        '  hint: on_error="divert" sends such records to the source\'s `dead_letters` and goes on'
+        '  hint: on_error="divert" sends such records to the source\'s `dead_letters` and continues'
     )
     assert as_source_error(ValueError("something else")) is None
 

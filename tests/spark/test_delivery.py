@@ -56,7 +56,7 @@ def test_memory_keeps_its_promise(spark: SparkSession) -> None:
     assert str(report).splitlines() == [
         "memory: 3 trials, 0 rows lost, 0 doubled",
         "  ok   undisturbed: 0 lost, 0 doubled",
-        "  ok   an epoch comes again: 0 lost, 0 doubled",
+        "  ok   an epoch is replayed: 0 lost, 0 doubled",
         "  ok   a zombie commits: 0 lost, 0 doubled",
     ]
 
@@ -106,9 +106,9 @@ def test_a_sink_that_writes_rows_and_ledger_in_two_steps_is_found_out(spark: Spa
         "  ok   undisturbed: 0 lost, 0 doubled",
         "  FAIL killed after careless.rows: 0 lost, 8 doubled",
         "  ok   killed after careless.epoch: 0 lost, 0 doubled",
-        "  FAIL an epoch comes again: 0 lost, 8 doubled",
+        "  FAIL an epoch is replayed: 0 lost, 8 doubled",
         "  FAIL a zombie commits: 0 lost, 8 doubled,"
-        " RuntimeError: the older run was not fenced: its commit said nothing",
+        " RuntimeError: the older run was not fenced: its commit raised no error",
         "  FAIL somebody empties it: 8 lost, 0 doubled",
     ]
     assert not report.passed

@@ -61,7 +61,7 @@ def test_a_source_that_does_not_compile_is_shown_with_its_line(
     with pytest.raises(SetupError) as caught:
         build(sources, tmp_path / "kernel.jar", lambda line: None)
     text = str(caught.value)
-    assert text.startswith("kernel: the kernel doesn't compile\n")
+    assert text.startswith("kernel: the kernel does not compile\n")
     assert "Bad.scala:2: error: not found: value missing" in text
-    assert text.endswith("hint: mend it, then: make kernel")
+    assert text.endswith("hint: fix the errors, then run `make kernel`")
     assert not (tmp_path / "kernel.jar").exists()

@@ -190,5 +190,5 @@ def test_key_of_an_inexact_type_is_rejected(spark: SparkSession, tmp_path: Path,
     pipeline = Pipeline("lookups")
     rows = pipeline.read("tx", connect.memory(rows=[]), schema="id int, card double")
     rows.lookup("home", homes, on="card", load="key").write("out", connect.console())
-    with pytest.raises(PlanError, match="a lookup by key can't use `card`, which is double"):
+    with pytest.raises(PlanError, match="a lookup by key cannot use `card`, which is double"):
         pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")

@@ -80,7 +80,7 @@ def test_a_method_that_raises_is_reported_with_its_place(spark: SparkSession, tm
 
 
 def test_a_result_of_another_type_is_reported(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(AggregateError, match="`sums`: `total`: Sum gave a result that isn't double: "):
+    with pytest.raises(AggregateError, match="`sums`: `total`: Sum returned a result that is not double: "):
         run(tmp_path, Sum("v", fails="result"))
 
 
@@ -91,7 +91,7 @@ def test_an_instance_that_cannot_be_pickled_is_refused_before_anything_runs(
     aggregate.lock = threading.Lock()  # type: ignore[attr-defined]
     with pytest.raises(PlanError) as caught:
         run(tmp_path, aggregate)
-    assert "`total`: Sum can't be sent to the executors: cannot pickle '_thread.lock' object" in str(
+    assert "`total`: Sum cannot be sent to the executors: cannot pickle '_thread.lock' object" in str(
         caught.value
     )
-    assert "make it in zero() or result()" in str(caught.value)
+    assert "create what cannot be pickled in zero() or result()" in str(caught.value)

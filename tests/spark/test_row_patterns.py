@@ -59,8 +59,8 @@ def test_the_names_of_aggregates_are_sparks(spark: SparkSession) -> None:
     ("inside", "message"),
     [
         ("pattern (A) define A as A.v > 1 and vv = 2",
-         "`m`: there is no column `vv` (line 1, column 70)\n  hint: did you mean `v`? Known: k, ts, v"),
-        ("pattern (A) define A as last(A.w) > 1", "there is no column `w` (line 1, column 65)"),
+         "`m`: unknown column `vv` (line 1, column 70)\n  hint: did you mean `v`? Known: k, ts, v"),
+        ("pattern (A) define A as last(A.w) > 1", "unknown column `w` (line 1, column 65)"),
         ("pattern (A) define A as A.v + 1", "DEFINE of `A` at line 1, column 58: expected a condition, got "
                                             "int"),
         ("measures array_max(A.v) as x pattern (A)", 'Cannot resolve "array_max(A.v)"'),

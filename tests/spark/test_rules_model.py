@@ -19,7 +19,7 @@ from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.patterns.rules import RuleStep
 from headrace.patterns.elements import Skip
 from headrace.plan.graph import Graph
-from headrace.rules.log import Edition, RuleInForce
+from headrace.rules.log import ActiveRule, Edition
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_rules import MatchRules
@@ -50,10 +50,10 @@ class Operator:
     def edition(self, number: int, rules: dict[str, tuple[Match, int, int]]) -> str:
         """Rules by id: the pattern, its serial number, and the set it is in since."""
         known = tuple(
-            RuleInForce(name, serial, serial, since, self.step.declared(as_rule(name, match)))
+            ActiveRule(name, serial, serial, since, self.step.declared(as_rule(name, match)))
             for name, (match, serial, since) in rules.items()
         )
-        return Edition(0, number=number, rules=known).loaded
+        return Edition(0, number=number, rules=known).as_json
 
 
 def as_rule(name: str, match: Match) -> Rule:

@@ -53,7 +53,7 @@ def test_a_running_session_that_differs_is_refused(spark: SparkSession) -> None:
     with pytest.raises(SetupError) as caught:
         open_session(master="local[7]", jars=[Path("/opt/more.jar")])
     assert str(caught.value) == (
-        "session: Spark already runs in this process, and spark.master is local[2], asked for local[7]; "
+        "session: Spark already runs in this process, and spark.master is local[2], expected local[7]; "
         "more.jar is not among its jars\n"
         "  hint: stop it first (spark.stop()), or leave these settings out"
     )
@@ -64,7 +64,7 @@ def test_a_setting_that_is_not_sparks_is_refused() -> None:
     with pytest.raises(OptionError) as caught:
         open_session(conf={"park.ui.enabled": "true"})
     assert str(caught.value) == (
-        "conf: expected a Spark setting, got 'park.ui.enabled'\n  hint: its name starts with `spark.`"
+        "conf: expected a Spark setting, got 'park.ui.enabled'\n  hint: names start with `spark.`"
     )
 
 
@@ -89,7 +89,7 @@ def test_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         open_session()
     assert str(caught.value) == (
         "session: expected classic Spark, got Spark Connect (SPARK_REMOTE is sc://localhost)\n"
-        "  hint: unset SPARK_REMOTE, and name the cluster with --master"
+        "  hint: unset SPARK_REMOTE, and set the cluster with --master"
     )
 
 
@@ -100,7 +100,7 @@ def test_a_kernel_that_changed_while_spark_runs_is_refused(monkeypatch: pytest.M
         open_session()
     assert str(caught.value) == (
         "session: the running Spark has another version of the Headrace kernel\n"
-        "  hint: end this Python process and start again"
+        "  hint: restart this Python process"
     )
 
 
@@ -136,7 +136,7 @@ def test_a_session_without_the_kernel_is_refused(tmp_path: Path) -> None:
     text = run_python(NO_KERNEL, tmp_path).stdout
     assert text.startswith(
         "session: the running Spark has no Headrace kernel\n"
-        "  hint: let Headrace start it, or give it spark.jars and spark.driver.extraClassPath = "
+        "  hint: let Headrace start it, or set spark.jars and spark.driver.extraClassPath to "
     )
     assert text.endswith("headrace-kernel.jar\n")
 

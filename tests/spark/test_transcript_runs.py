@@ -112,7 +112,7 @@ script:
 """
     assert run_case(text, spark=spark).passed
     assert run_case(text, batch=True, spark=spark).failure == (
-        "<text>:2:1: the batch gives other rows (expected) than the stream (came)\n"
+        "<text>:2:1: the rows of the batch (expected) differ from those of the stream (came)\n"
         "stamped: expected 1 row, 1 row came\n"
         "  missing     {v: 1, late: true}\n"
         "  came        {v: 1, late: false}\n"
@@ -200,7 +200,7 @@ def test_an_epoch_that_gives_other_rows_when_it_is_done_again_is_reported() -> N
     pane, other = {"__main": {"n": 1}}, {"__main": {"n": 2}}
     check_replays({"doomed": [None, [pane, other]], "events": [[pane], [other, pane]]})
     with pytest.raises(
-        TranscriptError, match=r"micro-batch 1 gave .*'n': 1.* before the run died in it, and .*'n': 2"
+        TranscriptError, match=r"micro-batch 1 emitted .*'n': 1.* before the run was killed, and .*'n': 2"
     ):
         check_replays({"doomed": [None, [pane]], "events": [[pane], [other]]})
 

@@ -75,7 +75,7 @@ def running() -> None:
         ),
         (
             running,
-            "`total` is an aggregate in Python, whose state holds the values of all its rows, and a running "
+            "`total` is an aggregate in Python, which stores the values of all rows; a running "
             "aggregate never ends",
         ),
         (

@@ -82,7 +82,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a tab",
         "name: p\nsources:\n\ttx: {}\n",
-        "p.yaml:3:1: a tab instead of spaces\n  hint: indent with spaces",
+        "p.yaml:3:1: expected spaces, got a tab\n  hint: indent with spaces",
     ),
     (
         "a brace that is never closed",
@@ -358,13 +358,13 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a length with an unknown unit",
         source("{memory: {}, schema: ts timestamp, event_time: {column: ts, out_of_order: 1 minuet}}"),
-        "p.yaml:3:81: expected a length of time, got '1 minuet'\n"
+        "p.yaml:3:81: expected a duration, got '1 minuet'\n"
         '  hint: write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour 30 minutes"',
     ),
     (
         "a length without a unit",
         source("{memory: {}, schema: ts timestamp, event_time: {column: ts, idle: 30}}"),
-        "p.yaml:3:73: expected a length of time, got '30'\n"
+        "p.yaml:3:73: expected a duration, got '30'\n"
         '  hint: write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour 30 minutes"',
     ),
     (
@@ -501,7 +501,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a window of no length",
         window("{session: 0 seconds}"),
-        "p.yaml:5:35: session: gap: expected a length of time above zero, got '0 seconds'",
+        "p.yaml:5:35: session: gap: expected a duration above zero, got '0 seconds'",
     ),
     (
         "a sliding window with gaps",
@@ -533,7 +533,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a negative delta",
         window("{delta: {of: amount, by: -1}}"),
-        "p.yaml:5:50: delta: by: expected a number that isn't negative, got -1",
+        "p.yaml:5:50: delta: by: expected a number that is not negative, got -1",
     ),
     (
         "half a landmark",
@@ -676,7 +676,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "SQL over an unknown stream",
         step("{sql: select * from tz}"),
-        "p.yaml:5:12: the query reads `tz`, which is no source or step\n  hint: Known: a, tx",
+        "p.yaml:5:12: the query reads an unknown source or step `tz`\n  hint: Known: a, tx",
     ),
     (
         "SQL that doesn't read this",
@@ -686,7 +686,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "SQL with a condition but nothing to read",
         step("{where: amount > 1, sql: select * from tx}"),
-        "p.yaml:5:6: without `from`, `sql` begins the step\n  hint: put the condition into the query",
+        "p.yaml:5:6: a step without `from` must start with `sql`\n  hint: move the condition into the query",
     ),
     (
         "steps in a circle",
@@ -845,7 +845,7 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
-        "p.yaml:7:36: `out`: a running aggregate changes its rows, so it can't be appended\n"
+        "p.yaml:7:36: `out`: a running aggregate changes its rows, so mode append is not possible\n"
         '  hint: use mode="update" or "complete"',
     ),
     (
@@ -881,14 +881,13 @@ PLANS: list[tuple[str, str, str]] = [
         TX
         + "steps:\n  a: {from: tx, window: {tumbling: 1 hour}, emit: {early: {every: 1 minute}}, aggregate: "
         "{n: count(*)}}\n  b:\n    from: a\n    distinct: {on: [n], within: 1 day}\n",
-        "p.yaml:7:11: `b`: its input `a` emits a row again when it changes, so it would be counted twice\n"
-        "  hint: let the step before fire once (no early or late firings), or write it out and read the "
-        "table",
+        "p.yaml:7:11: `b`: its input `a` emits changed rows again, which would be counted twice\n"
+        "  hint: let the previous step fire once (no early or late firings), or write a table and read that",
     ),
     (
         "a sink that can't be read from",
         source("{console: {}, schema: a int, format: text}"),
-        "p.yaml:3:3: `tx`: console can't be read from\n  hint: it is a sink only",
+        "p.yaml:3:3: `tx`: console cannot be read from\n  hint: it is a sink only",
     ),
     (
         "late rows counted by a window Spark lacks",

@@ -29,7 +29,7 @@ def test_a_cell_that_the_plan_refuses_reports_the_reason(cell: Cell) -> None:
     with pytest.raises(HeadraceError) as caught:
         read_case(content_of(cell))
     assert cell.refusal in str(caught.value)
-    assert "make two patterns of it" in str(caught.value)
+    assert "write two patterns" in str(caught.value)
 
 
 @pytest.mark.slow

@@ -32,12 +32,12 @@ def test_a_length_of_time_is_read(text: str, length: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "minutes", "5 parsecs", "five minutes", "-1 s", "5 s x", 5, None])
 def test_what_is_no_length_of_time_is_refused(text: str) -> None:
-    with pytest.raises(DurationError, match="expected a length of time"):
+    with pytest.raises(DurationError, match="expected a duration"):
         durations.microseconds(text)
 
 
 def test_a_negative_timedelta_is_refused() -> None:
-    with pytest.raises(DurationError, match="that isn't negative"):
+    with pytest.raises(DurationError, match="that is not negative"):
         durations.microseconds(timedelta(seconds=-1))
 
 
@@ -54,16 +54,16 @@ def test_a_length_survives_being_written_and_read(length: int) -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: windows.tumbling("0 seconds"), "tumbling: size: expected a length of time above zero"),
+        (lambda: windows.tumbling("0 seconds"), "tumbling: size: expected a duration above zero"),
         (
             lambda: windows.sliding("1 s", every="2 s"),
             "expected `every` of at most the size (1 second), got 2 seconds",
         ),
-        (lambda: windows.session("soon"), "session: gap: expected a length of time, got 'soon'"),
+        (lambda: windows.session("soon"), "session: gap: expected a duration, got 'soon'"),
         (lambda: windows.count(0), "count: size: expected a whole number of rows, 1 or more, got 0"),
         (lambda: windows.count(3, every=True), "count: every: expected a whole number of rows"),
         (lambda: windows.count(3, order="random"), 'count: order: expected "event_time" or "arrival"'),  # type: ignore[arg-type]
-        (lambda: windows.delta("v", by=-1), "delta: by: expected a number that isn't negative"),
+        (lambda: windows.delta("v", by=-1), "delta: by: expected a number that is not negative"),
         (windows.landmark, "expected either `when`, or `reset` and `step`"),
         (lambda: windows.landmark(when="a", reset="1 day", step="1 h"), "expected either `when`"),
         (lambda: windows.landmark(reset="1 day", step="7 h"), "expected `reset` to be a multiple of `step`"),

@@ -1,8 +1,8 @@
 """Comparison of two versions of a pipeline before one replaces the other: `headrace plan`.
 
-A run accepts or rejects a checkpoint when it starts; the comparison returns the same verdict per step while
-the old version still runs. A step migrates if only its name has changed: `rename_state` then moves its
-checkpoint. State of another declaration can't be converted; its rows have to be replayed.
+Returns, per step, the decision that a run would make at its start, while the old version still runs. A step
+migrates if only its name has changed: `rename_state` moves its checkpoint. State of another declaration
+cannot be converted; its rows must be replayed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Comparison:
 
     @property
     def verdict(self) -> Literal["compatible", "migrates", "replay"]:
-        """The strongest of the verdicts: can the new version resume from the checkpoint of the old one."""
+        """The strongest verdict of all steps."""
         verdicts = {change.verdict for change in self.steps}
         return "replay" if "replay" in verdicts else "migrates" if "migrates" in verdicts else "compatible"
 
@@ -77,9 +77,9 @@ def compare(old: PipelineState, graph: Graph) -> Comparison:
         if old.pipeline not in ("", graph.name):
             reason = f"the pipeline was renamed: the checkpoint belongs to `{old.pipeline}`"
             changes[name] = _replay(graph, query, changes[name], reason)
-    _spread_replays(graph, queries, changes)
-    gone = [name for name in old.queries if name not in queries and name not in renamed.values()]
-    removed = [_describe_removal(name, old.queries[name]) for name in gone]
+    _propagate_replays(graph, queries, changes)
+    kept = {*queries, *renamed.values()}
+    removed = [_describe_removal(name, state) for name, state in old.queries.items() if name not in kept]
     return Comparison(
         old.pipeline, graph.name, (*changes.values(), *removed), (*_sinks(old, graph, changes),)
     )
@@ -112,7 +112,7 @@ def _state_reasons(was: QueryState, now: QueryState) -> list[str]:
     """Return the differences of two signatures, apart from types that are not known on both sides."""
     before, after = was.signature, now.signature
     if before.get("version") != after["version"]:
-        return ["its checkpoint was written by a version of Headrace whose state this version can't read"]
+        return ["its checkpoint was written by a version of Headrace whose state this version cannot read"]
     unknown = was.untyped | now.untyped
     columns, others = (_comparable_types(state, unknown) for state in (was, now))
     if "*" in unknown:  # compare the columns that both sides have
@@ -131,11 +131,13 @@ def _source_reasons(graph: Graph, query: Query, was: QueryState, now: QueryState
 
 
 def _find_renamed(old: PipelineState, new: PipelineState, queries: dict[str, Query]) -> dict[str, str]:
-    """Return new stateful steps that have exactly the declaration of one removed step, with its name.
+    """Return the old name of each new stateful step that has the declaration of exactly one removed step.
 
-    Only steps between sources and sinks: the readers of an exchange log the paths of its files.
+    Excludes steps that share an exchange with another query, whose checkpoint has the paths of its files.
     """
-    gone = {name: state for name, state in old.queries.items() if name not in new.queries and state.stateful}
+    removed = {
+        name: state for name, state in old.queries.items() if name not in new.queries and state.stateful
+    }
     renamed: dict[str, str] = {}
     for name, query in queries.items():
         state = new.queries[name]
@@ -143,7 +145,7 @@ def _find_renamed(old: PipelineState, new: PipelineState, queries: dict[str, Que
             continue
         same = [
             other
-            for other, was in gone.items()
+            for other, was in removed.items()
             if not _state_reasons(was, state)
             and was.sources == state.sources
             and other not in renamed.values()
@@ -153,13 +155,13 @@ def _find_renamed(old: PipelineState, new: PipelineState, queries: dict[str, Que
     return renamed
 
 
-def _spread_replays(graph: Graph, queries: dict[str, Query], changes: dict[str, StepChange]) -> None:
-    """Add the readers of replayed steps; queries come in order, each after those it reads from."""
+def _propagate_replays(graph: Graph, queries: dict[str, Query], changes: dict[str, StepChange]) -> None:
+    """Mark the readers of replayed steps for replay; queries are in order, each after those it reads."""
     writers = {ref: name for name, query in queries.items() for ref in query.writes}
     for name, query in queries.items():
-        again = [ref.step for ref in query.reads if changes[writers[ref]].verdict == "replay"]
-        if again and changes[name].verdict in ("compatible", "migrates"):
-            reason = f"reads `{again[0]}`, which is replayed"
+        replayed = [ref.step for ref in query.reads if changes[writers[ref]].verdict == "replay"]
+        if replayed and changes[name].verdict in ("compatible", "migrates"):
+            reason = f"reads `{replayed[0]}`, which is replayed"
             changes[name] = _replay(graph, query, changes[name], reason)
 
 

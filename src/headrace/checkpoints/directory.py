@@ -1,11 +1,11 @@
-"""The checkpoint directory of a pipeline. One run at a time holds it.
+"""The checkpoint directory of a pipeline, locked by one run at a time.
 
 queries/<query>/     Spark's checkpoint of each query, its checkpoint id and its row accounting
 exchange/<output>/   rows between two queries
 unrouted/<output>/   side outputs without a sink
 logs/                Spark's log
 pipeline             the name of the pipeline, under which sinks record epochs
-drained              the input has ended for good; no run starts here again
+drained              exists if the pipeline was drained; no run starts here again
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from headrace.errors import OptionError
 
 _FRESH = "start over with --fresh, or choose another --checkpoint"
 _OLD_LAYOUT = ("queries/*/lineage", "queries/*/balance.jsonl", "handover", "kept", "sealed")
-"""Paths that only version 0.1 has written."""
+"""Paths that only version 0.1 wrote."""
 
 
 class PipelineDirectory:
-    """The checkpoint directory, held by one run through a lock that ends with its process."""
+    """A locked checkpoint directory; the lock ends with the process."""
 
     def __init__(self, path: Path, lock: IO[str]) -> None:
         self.path = path
@@ -38,30 +38,30 @@ class PipelineDirectory:
         """Create and lock the directory.
 
         Args:
-            pipeline: its name.
+            pipeline: the name of the pipeline.
             path: the directory; default: `.headrace/<pipeline>`.
             fresh: move a directory with a checkpoint aside and start with an empty one.
 
         Raises:
-            OptionError: another run holds it, it belongs to another pipeline, the pipeline was drained in it,
-                or version 0.1 has written it.
+            OptionError: another run has locked it, it belongs to another pipeline, the pipeline was drained
+                in it, or version 0.1 wrote it.
         """
         directory = cls._lock_path(directory_of(pipeline, path))
         if fresh:
             directory._check_owner(pipeline)
             directory = directory._move_aside()
-        directory._enter(pipeline)
+        directory._claim(pipeline)
         return directory
 
     @classmethod
     def replace(cls, pipeline: str, path: Path, prepared: Path) -> Path | None:
-        """Put a prepared directory in the place of one that no run holds.
+        """Replace a directory that no run has locked by a prepared one.
 
         Returns:
             The path that the previous directory was moved to; None if it had no checkpoint.
 
         Raises:
-            OptionError: a run holds it, or it belongs to another pipeline.
+            OptionError: a run has locked it, or it belongs to another pipeline.
         """
         directory = cls._lock_path(path)
         directory._check_owner(pipeline)
@@ -80,7 +80,7 @@ class PipelineDirectory:
             path.mkdir(parents=True, exist_ok=True)
             lock = (path / "lock").open("a+")
         except OSError as error:
-            what = f"can't write to the directory: {error.strerror}"
+            what = f"cannot write to the directory: {error.strerror}"
             raise OptionError(what, where=str(path), hint="choose another --checkpoint") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -94,11 +94,11 @@ class PipelineDirectory:
         return cls(path, lock)
 
     def mark_drained(self) -> None:
-        """Record that the input has ended for good."""
+        """Record that the pipeline was drained."""
         (self.path / "drained").touch()
 
     def release(self) -> None:
-        """Release the directory for another run."""
+        """Release the lock."""
         self._lock.close()
 
     def _move_aside(self) -> PipelineDirectory:
@@ -117,13 +117,14 @@ class PipelineDirectory:
         if name not in (pipeline, ""):
             self._reject(f"it is the checkpoint of another pipeline, `{name}`", "choose another --checkpoint")
 
-    def _enter(self, pipeline: str) -> None:
+    def _claim(self, pipeline: str) -> None:
+        """Check that a run can use the directory; write the name of the pipeline and the process id."""
         self._check_owner(pipeline)
         if restoring_path(self.path).exists() and not (self.path / "queries").exists():
-            hint = "run headrace savepoint restore again"
-            self._reject("the restore of a savepoint was interrupted here", hint)
+            hint = "repeat headrace savepoint restore"
+            self._reject("the restore of a savepoint was interrupted", hint)
         if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
-            self._reject("the checkpoint was written by headrace 0.1, whose layout can't be read", _FRESH)
+            self._reject("the checkpoint was written by headrace 0.1, whose layout cannot be read", _FRESH)
         if (self.path / "drained").exists():
             self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
         (self.path / "pipeline").write_text(pipeline)
@@ -134,7 +135,7 @@ class PipelineDirectory:
 
 
 def next_aside(path: Path) -> Path:
-    """Return the name under which a checkpoint directory is moved aside."""
+    """Return the path to which a checkpoint directory is moved aside."""
     numbers = itertools.count(1)
     return next(aside for n in numbers if not (aside := path.with_name(f"{path.name}.old-{n}")).exists())
 

@@ -1,4 +1,4 @@
-"""JSON-lines logs beside a checkpoint: appended line by line, limited in size."""
+"""JSON-lines logs of limited size beside a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_BYTES = 4 << 20
 
 
 def append_line(file: Path, line: Mapping[str, object]) -> None:
-    """Append a line; rotate the log first if it is full."""
+    """Append a line; rotate the log first if it is larger than `MAX_BYTES`."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists() and file.stat().st_size > MAX_BYTES:
         file.replace(_rotation_of(file))
@@ -21,12 +21,12 @@ def append_line(file: Path, line: Mapping[str, object]) -> None:
 
 
 def read_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a log, oldest first, those of the rotated log included; skip an incomplete line."""
+    """Yield the lines of the rotated and the current log, oldest first; skip an incomplete line."""
     for part in (_rotation_of(file), file):
         for line in part.read_text().splitlines() if part.exists() else ():
             try:
                 yield json.loads(line)
-            except ValueError:  # the run died while writing it; the epoch is replayed
+            except ValueError:  # the run crashed while writing it; the epoch is replayed
                 continue
 
 

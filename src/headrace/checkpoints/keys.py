@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 NULL = "null"
-"""Text of a key column without a value."""
+"""Text of a null key."""
 
 
 def key_of(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     """Return the value of each key column, as text.
 
-    The value of a single column may contain commas. Values of several columns are named, or given in the
-    order of the columns, one by one or separated by commas.
+    The value of a single column may contain commas. Values of several columns are named, or in the order of
+    the columns, as separate arguments or separated by commas.
 
     >>> key_of(["4711"], ["card"]), key_of(["city=Turku", "card=4711"], ["card", "city"])
     ({'card': '4711'}, {'card': '4711', 'city': 'Turku'})
@@ -36,12 +36,13 @@ def key_of(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
     if not columns and not arguments:
         return {}
     if not columns:
-        hint = "leave --key out"
-        raise OptionError("the step has no key", where="--key", hint=hint)
-    values = _parse_named(arguments, columns) or _in_order(arguments, columns)
+        raise OptionError("the step has no key", where="--key", hint="leave --key out")
+    values = _parse_named(arguments, columns) or _parse_positional(arguments, columns)
     if values is None:
         text = " ".join(arguments) or "none"
-        raise OptionError(f"expected {' and '.join(columns)}, got {text}", where="--key", hint=_form(columns))
+        raise OptionError(
+            f"expected {' and '.join(columns)}, got {text}", where="--key", hint=_describe_syntax(columns)
+        )
     return values
 
 
@@ -69,13 +70,13 @@ def _parse_named(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, 
     return {name: dict(pairs)[name] for name in columns} if sorted(names) == sorted(columns) else None
 
 
-def _in_order(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
+def _parse_positional(arguments: Sequence[str], columns: Sequence[str]) -> dict[str, str] | None:
     values = list(arguments)
     if len(arguments) == 1 < len(columns):
         values = arguments[0].split(",")
     return dict(zip(columns, values, strict=True)) if len(values) == len(columns) else None
 
 
-def _form(columns: Sequence[str]) -> str:
+def _describe_syntax(columns: Sequence[str]) -> str:
     named = " ".join(f"--key {name}=..." for name in columns)
     return f"write {named}" + (f", or --key {','.join('...' for _ in columns)}" if len(columns) > 1 else "")

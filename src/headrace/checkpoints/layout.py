@@ -1,4 +1,4 @@
-"""Reads the checkpoint directory without Spark: the checkpoints of queries, their epochs and watermarks."""
+"""Read checkpoints of queries without Spark: their epochs, watermarks and records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
 END_MS = 253_370_764_800_000
-"""A watermark from here on, the year 9999, is that of a drained input."""
+"""A watermark from the year 9999 on was set by a drain."""
 
 
 CHECKPOINT_ID = "checkpoint_id"
@@ -29,11 +29,11 @@ class Progress:
     """Progress of a query, read from its checkpoint."""
 
     epoch: int | None = None
-    """The last finished epoch; None before the first."""
+    """The last committed epoch; None before the first."""
     watermark: str | None = None
-    """The watermark for the next epoch; `"end"` once the input has ended."""
+    """The watermark of the next epoch; `"end"` after a drain."""
     partitions: int | None = None
-    """Partitions of the state: `spark.sql.shuffle.partitions` of the first run; it can't change later."""
+    """Partitions of the state: `spark.sql.shuffle.partitions` of the first run."""
 
 
 def checkpoint_of(directory: Path, query: Query) -> Path:
@@ -66,10 +66,7 @@ def require_checkpoints(directory: Path) -> list[Path]:
 
 
 def read_record(checkpoint: Path, name: str) -> Any:
-    """Return the record stored beside a query's checkpoint.
-
-    None if there is none or the query has never run.
-    """
+    """Return a record stored beside the checkpoint of a query; None if it is missing or no epoch started."""
     file = checkpoint / name
     return json.loads(file.read_text()) if file.exists() and has_epochs(checkpoint) else None
 
@@ -80,10 +77,7 @@ def write_record(checkpoint: Path, name: str, record: Any) -> None:
 
 
 def read_checkpoint_id(checkpoint: Path) -> str:
-    """Return the id of a query's checkpoint; create it with the checkpoint.
-
-    Epochs are numbered per checkpoint id.
-    """
+    """Return the checkpoint id of a query; create it for a new checkpoint."""
     file = checkpoint / CHECKPOINT_ID
     if not file.exists():
         replace_atomically(file, uuid.uuid4().hex.encode())
@@ -103,21 +97,20 @@ def progress_of(checkpoint: Path) -> Progress:
 
 
 def has_pending_firing(checkpoint: Path) -> bool:
-    """True if a query ended before the batch that fires the windows its watermark has passed.
+    """True if the last epoch advanced the watermark and the batch that fires the windows has not run.
 
-    Spark runs the second batch right after the first, but not after a restart: there it waits for the next
-    row, which never comes if the input has ended.
+    Spark runs that batch immediately, but after a restart only with the next row, which may never arrive.
     """
     commits, offsets = checkpoint / "spark" / "commits", checkpoint / "spark" / "offsets"
     last_started = max((int(file.name) for file in offsets.glob("[0-9]*")), default=None)
     if last_started is None:
         return False
     after = int(_read_entry(commits / str(last_started)).get("nextBatchWatermarkMs", 0))
-    return after > watermark_in_force(checkpoint, last_started)
+    return after > watermark_of_epoch(checkpoint, last_started)
 
 
 def has_unfinished_epoch(checkpoint: Path) -> bool:
-    """True if the last epoch of a query has started and is not committed: its run was killed."""
+    """True if the last epoch of a query has started and is not committed."""
     started, committed = (
         max((int(file.name) for file in (checkpoint / "spark" / log).glob("[0-9]*")), default=-1)
         for log in ("offsets", "commits")
@@ -125,19 +118,19 @@ def has_unfinished_epoch(checkpoint: Path) -> bool:
     return started > committed
 
 
-def watermark_in_force(checkpoint: Path, epoch: int) -> int:
-    """Return the watermark, in milliseconds, under which an epoch is computed; 0 if there is none yet.
+def watermark_of_epoch(checkpoint: Path, epoch: int) -> int:
+    """Return the watermark of an epoch in milliseconds; 0 if there is none.
 
-    Spark stores it before the epoch starts, so every replay of the epoch reads the same value.
+    Spark stores it before the epoch starts, so a replay reads the same value.
     """
     return int(_read_entry(checkpoint / "spark" / "offsets" / str(epoch))["batchWatermarkMs"])
 
 
 def queries_with_state(graph: Graph, directory: Path, step: str | None = None) -> list[Query]:
-    """Return the queries of stateful steps that have a checkpoint; only that of `step`, if it is given.
+    """Return the queries of stateful steps that have a checkpoint, or only that of `step`.
 
     Raises:
-        OptionError: there is no checkpoint, or none of that step.
+        OptionError: there is no checkpoint, or `step` has none.
     """
     require_checkpoints(directory)
     stateful = [query for query in queries_of(graph) if graph[query.output.step].stateful]
@@ -149,7 +142,7 @@ def queries_with_state(graph: Graph, directory: Path, step: str | None = None) -
 def find_orphans(graph: Graph, directory: Path) -> list[str]:
     """Return the queries that have a checkpoint and are no longer in the plan."""
     known = {checkpoint_of(directory, query).name for query in queries_of(graph)}
-    return [place.name for place in list_checkpoints(directory) if place.name not in known]
+    return [path.name for path in list_checkpoints(directory) if path.name not in known]
 
 
 def _find_query(stateful: Sequence[Query], directory: Path, step: str) -> Query:
@@ -162,13 +155,13 @@ def _find_query(stateful: Sequence[Query], directory: Path, step: str) -> Query:
         return query
     known = did_you_mean(step, names)
     if has_epochs(directory / "queries" / step.replace(":", "_")):
-        what = f"it has a checkpoint of `{step}`, but the plan no longer has a stateful step of this name"
-        raise OptionError(what, where=str(directory), hint=f"put the step back to look at it. {known}")
+        what = f"the plan has no stateful step `{step}`, of which there is a checkpoint"
+        raise OptionError(what, where=str(directory), hint=f"restore the step to read its state. {known}")
     raise OptionError(f"unknown stateful step `{step}`", where="--step", hint=known)
 
 
 def _read_entry(file: Path) -> dict[str, Any]:
-    """Return the first JSON object of a log file, whose first line is a version."""
+    """Return the first JSON object of a log file of Spark, after the line with the version."""
     lines = file.read_text().splitlines() if file.exists() else []
     entry: dict[str, Any] = next((json.loads(line) for line in lines if line.startswith("{")), {})
     return entry

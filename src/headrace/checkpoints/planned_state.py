@@ -1,7 +1,6 @@
-"""The stateful side of a pipeline without Spark: per query its state signature and its sources.
+"""State signatures and sources of the queries of a plan or of a checkpoint directory, without Spark.
 
-Read from a plan, or from a checkpoint directory. Types of computed columns are known only to Spark; a plan
-lists the columns whose types it can't determine.
+Only Spark can determine the types of computed columns; `QueryState.untyped` lists them.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ class QueryState:
 
 @dataclass(frozen=True)
 class PipelineState:
-    """The queries of a pipeline by the names of their checkpoints."""
+    """The queries of a pipeline by the name of their checkpoint."""
 
     pipeline: str
     queries: Mapping[str, QueryState]
     graph: Graph | None = None
-    """The plan; None if only a checkpoint is known."""
+    """The plan; None if it was read from a checkpoint directory."""
 
 
 def state_of_plan(graph: Graph) -> PipelineState:
@@ -57,7 +56,7 @@ def state_of_checkpoint(directory: Path) -> PipelineState:
     """Return the queries that have a checkpoint in a directory.
 
     Raises:
-        OptionError: no query has started an epoch there.
+        OptionError: no query has started an epoch.
     """
     queries = {path.name: _read_state(path) for path in require_checkpoints(directory)}
     name = directory / "pipeline"
@@ -89,9 +88,9 @@ def _query_state(graph: Graph, query: Query) -> QueryState:
 
 
 def _source_types(inputs: list[Facts]) -> dict[str, str]:
-    """Return the declared types of the columns that no step before has computed."""
+    """Return the declared types of source columns."""
     fields = [field for facts in inputs if facts.schema is not None for field in facts.schema.fields]
-    # The text of a struct's fields has NOT NULL and comments, which a signature doesn't have.
+    # The text of a struct contains NOT NULL and comments, which a signature does not.
     plain = (f for f in fields if not any(isinstance(kind, Struct) for _, kind in walk(f.type, f.name)))
     return {field.name: str(field.type) for field in plain}
 

@@ -1,4 +1,4 @@
-"""Moves the checkpoint of a renamed step, so that the step resumes with its state under the new name."""
+"""Move the checkpoint of a renamed step, so that the step keeps its state."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _OPTION = "--rename"
 
 
 def rename_state(graph: Graph, directory: Path, old: str, new: str) -> None:
-    """Move the checkpoint of the step `old` to that of `new`, a step of the plan.
+    """Move the checkpoint of the step `old` to the step `new` of the plan.
 
-    The state, the offsets and the checkpoint id are kept, so sinks recognise committed epochs. The state
-    signature is compared when the pipeline runs, as always.
+    State, offsets and checkpoint id are kept, so that sinks recognise committed epochs. The next run compares
+    the state signature.
 
     Raises:
-        OptionError: the pipeline is running, the plan has no such step, one of the two has no state to move
-            or state of its own, or the step shares an exchange with another query.
+        OptionError: the pipeline is running, the plan has no step `new`, `old` has no checkpoint, `new` has
+            one, or the step shares an exchange with another query.
     """
     query = _find_query(graph, new)
-    held = PipelineDirectory.acquire(graph.name, directory)
+    acquired = PipelineDirectory.acquire(graph.name, directory)
     try:
         source, target = directory / "queries" / old.replace(":", "_"), checkpoint_of(directory, query)
         _check_movable(source, target, old, new)
-        if target.exists():  # records of a run that ended before its first epoch
+        if target.exists():  # written by a run that ended before its first epoch
             shutil.rmtree(target)
         source.rename(target)
     finally:
-        held.release()
+        acquired.release()
 
 
 def warn_of_unused_state(graph: Graph, directory: Path) -> list[Problem]:
-    """Return a warning if a step starts with empty state while that of a removed step stays unused."""
+    """Return a warning if a step starts with empty state while the state of a removed step is unused."""
     stateful = [query for query in queries_of(graph) if graph[query.output.step].stateful]
     empty = [query.name for query in stateful if not has_epochs(checkpoint_of(directory, query))]
     signatures = {
@@ -61,7 +61,7 @@ def _find_query(graph: Graph, name: str) -> Query:
     if name not in queries:
         raise OptionError(f"unknown step `{name}`", where=_OPTION, hint=did_you_mean(name, queries))
     if queries[name].reads or queries[name].writes:
-        what = f"`{name}` exchanges rows with another query, whose checkpoint has the paths of their files"
+        what = f"`{name}` shares an exchange with another query, whose checkpoint has the paths of its files"
         raise OptionError(what, where=_OPTION, hint="keep the name of the step, or start over with --fresh")
     return queries[name]
 

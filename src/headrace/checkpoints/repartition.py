@@ -1,7 +1,6 @@
-"""Repartitioning of state: Spark's offline repartition, applied to each stateful step.
+"""Repartition the state of stateful steps offline, with Spark's checkpoint manager.
 
-A checkpoint keeps the number of partitions of its first run. To use more or fewer cores, its state has to be
-rewritten, which Spark does as an epoch of its own.
+A checkpoint keeps the number of partitions of its first run. Spark rewrites the state in an additional epoch.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ def repartition(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> dict[str, tuple[int | None, int]]:
-    """Rewrite the state of a pipeline that is not running with this number of partitions.
+    """Rewrite the state of a pipeline that is not running, or only of `step`, with this number of partitions.
 
-    Only that of `step`, if given. `master` and `conf` are those of the session that rewrites it.
+    `master` and `conf` are those of the session that rewrites it.
 
     Returns:
-        For each step the number before and after. A step that has this number already is not rewritten.
+        The number before and after, by step. A step that already has this number is not rewritten.
 
     Raises:
         OptionError: there is no checkpoint, the pipeline is running or drained, or an epoch is not committed.
@@ -45,18 +44,18 @@ def repartition(
     from pyspark.errors import PySparkException
 
     queries = queries_with_state(graph, directory, step)
-    held = PipelineDirectory.acquire(graph.name, directory)
+    acquired = PipelineDirectory.acquire(graph.name, directory)
     try:
         spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
         return {query.name: _rewrite(spark, checkpoint_of(directory, query), partitions) for query in queries}
     except (PySparkException, JavaError) as error:
         raise OptionError(
-            f"Spark can't repartition it: {java_message(error).splitlines()[0]}",
+            f"Spark cannot repartition it: {java_message(error).splitlines()[0]}",
             where=str(directory),
-            hint="if an epoch is unfinished, finish it first: headrace run FILE --once",
+            hint="if an epoch is not committed, run it first: headrace run FILE --once",
         ) from error
     finally:
-        held.release()
+        acquired.release()
 
 
 def _rewrite(spark: SparkSession, checkpoint: Path, partitions: int) -> tuple[int | None, int]:

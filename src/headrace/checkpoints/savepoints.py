@@ -1,11 +1,11 @@
 """Named savepoints: copies of the checkpoint directory of a pipeline that is not running.
 
-They are stored beside the directory, in `<directory>.savepoints/<name>`. Files that are never written again
-(Spark's checkpoint, Parquet files) are hard links where the file system has them; all others are copies.
+They are stored in `<directory>.savepoints/<name>`. Immutable files (Spark's checkpoint, Parquet files) are
+hard links if the file system supports them; all others are copied.
 
-A restored savepoint has new checkpoint ids, so sinks don't mistake its epochs for those that were committed
-after the savepoint. The ledgers of exchanges and of unrouted outputs are part of the savepoint, and so are
-their rows; these ledgers get the new ids, because an epoch that they hold must not be written again.
+A restored savepoint has new checkpoint ids, so that sinks do not mistake its epochs for those that were
+committed after the savepoint. Exchanges and unrouted outputs are part of the savepoint; their ledgers get the
+new ids as well, because their committed epochs must not be written again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headrace.errors import OptionError, did_you_mean
 
 RECORD = "savepoint.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_OF_RUN = frozenset({"lock", "logs"})
+_NOT_COPIED = frozenset({"lock", "logs"})
 """Entries of the directory that belong to a run, not to its state."""
 
 
@@ -37,7 +37,7 @@ class Savepoint:
     name: str
     pipeline: str
     directory: str
-    """The checkpoint directory it was made of; exchanges hold paths inside it."""
+    """The checkpoint directory that was copied; exchanges contain paths inside it."""
     created_at: str
     epochs: dict[str, int | None]
 
@@ -64,9 +64,9 @@ def create_savepoint(pipeline: str, directory: Path, name: str) -> Savepoint:
     target = savepoints_path(directory) / name
     if target.exists():
         hint = "choose another name, or delete it with headrace savepoint delete"
-        raise OptionError(f"there is a savepoint `{name}` already", where=str(target.parent), hint=hint)
+        raise OptionError(f"the savepoint `{name}` already exists", where=str(target.parent), hint=hint)
     require_checkpoints(directory)
-    held = PipelineDirectory.acquire(pipeline, directory)
+    acquired = PipelineDirectory.acquire(pipeline, directory)
     draft = target.with_name(f".{name}.{os.getpid()}")
     try:
         _copy_tree(directory, draft)
@@ -75,7 +75,7 @@ def create_savepoint(pipeline: str, directory: Path, name: str) -> Savepoint:
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-        held.release()
+        acquired.release()
     return savepoint
 
 
@@ -93,31 +93,31 @@ def find_savepoint(directory: Path, name: str) -> Savepoint:
     """
     known = {savepoint.name: savepoint for savepoint in list_savepoints(directory)}
     if name not in known:
-        hint = did_you_mean(name, known) if known else "headrace savepoint create FILE NAME makes one"
+        hint = did_you_mean(name, known) if known else "create one with headrace savepoint create FILE NAME"
         raise OptionError(f"unknown savepoint `{name}`", where=str(directory), hint=hint)
     return known[name]
 
 
 def read_savepoint(path: Path) -> Savepoint | None:
-    """Return the savepoint that a directory holds; None if it is not one."""
+    """Return the savepoint in a directory; None if there is none."""
     record = path / RECORD
     return Savepoint(**json.loads(record.read_text())) if record.exists() else None
 
 
 def restore_savepoint(pipeline: str, directory: Path, name: str) -> Path | None:
-    """Put a copy of a savepoint in the place of the checkpoint directory.
+    """Replace the checkpoint directory by a copy of a savepoint.
 
     Returns:
         The path that the previous checkpoint was moved to; None if there was none.
 
     Raises:
-        OptionError: there is no such savepoint, it was made elsewhere or of another pipeline, or the
-            pipeline is running.
+        OptionError: there is no such savepoint, it is of another directory or pipeline, or the pipeline is
+            running.
     """
     savepoint = find_savepoint(directory, name)
     if Path(savepoint.directory) != directory.absolute():
-        what = f"the savepoint `{name}` was made of {savepoint.directory}, whose paths it holds"
-        raise OptionError(what, where=str(directory), hint="restore it there, and move the directory back")
+        what = f"the savepoint `{name}` contains paths of the directory {savepoint.directory}"
+        raise OptionError(what, where=str(directory), hint="move the directories back and restore it there")
     draft = restoring_path(directory)
     shutil.rmtree(draft, ignore_errors=True)
     _copy_tree(savepoint.path, draft)
@@ -133,13 +133,13 @@ def delete_savepoint(directory: Path, name: str) -> None:
         OptionError: there is no such savepoint.
     """
     path = savepoints_path(directory) / find_savepoint(directory, name).name
-    draft = path.with_name(f".{name}.deleted")  # a crash leaves no half savepoint
+    draft = path.with_name(f".{name}.deleted")  # hidden first, so that a crash leaves no partial savepoint
     path.rename(draft)
     shutil.rmtree(draft)
 
 
 def renew_checkpoint_ids(directory: Path) -> None:
-    """Give every query of a copied checkpoint directory a new checkpoint id."""
+    """Write new checkpoint ids for all queries of a copied checkpoint directory."""
     ids = {file.read_text(): uuid.uuid4().hex for file in directory.glob(f"queries/*/{CHECKPOINT_ID}")}
     for file in directory.glob(f"queries/*/{CHECKPOINT_ID}"):
         file.write_text(ids[file.read_text()])
@@ -156,8 +156,8 @@ def _describe(pipeline: str, directory: Path, name: str) -> Savepoint:
 
 
 def _copy_tree(source: Path, target: Path) -> None:
-    def ignore(place: str, names: Sequence[str]) -> set[str]:
-        return {name for name in names if name in _OF_RUN} if Path(place) == source else set()
+    def ignore(path: str, names: Sequence[str]) -> set[str]:
+        return set(names) & _NOT_COPIED if Path(path) == source else set()
 
     def copy(file: str, to: str) -> None:
         if _is_immutable(Path(file).relative_to(source)):
@@ -169,7 +169,7 @@ def _copy_tree(source: Path, target: Path) -> None:
 
 
 def _is_immutable(file: Path) -> bool:
-    """True for files that Spark creates under a final name and only deletes afterwards."""
+    """True for files that are never changed after they are visible."""
     of_spark = file.parts[:1] == ("queries",) and file.parts[2:3] == ("spark",)
     return of_spark or file.suffix == ".parquet"
 

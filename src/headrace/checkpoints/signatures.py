@@ -1,9 +1,8 @@
-"""State signatures: what stored state depends on, compared before a checkpoint is reused.
+"""State signatures: what the state of a step depends on, compared before a checkpoint is reused.
 
-The meaning of stored state is in the declaration of its step. Read under another declaration it gives wrong
-results, and often no error: Spark accepts the state of `sum(amount)` for that of `sum(fee)`. So a step whose
-declaration, or the type of a column it uses, has changed is rejected. Other sinks, other stateless steps and
-additional columns do not matter.
+State that is read under another declaration gives wrong results, often without an error: Spark accepts the
+state of `sum(amount)` for `sum(fee)`. A step is therefore rejected if its declaration, or the type of a
+column that it uses, has changed. Changes of sinks, of stateless steps and additional columns are allowed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from headrace.steps.expressions import Opaque, one_line, stable_text
 
 NAME = "step.json"
 VERSION = 2
-"""The version of the file's layout and of the layout of the kernel's state. Version 0.1 wrote none."""
+"""The version of this file and of the kernel's state format. Version 0.1 wrote none."""
 
 Signature = dict[str, Any]
 
@@ -52,8 +51,8 @@ def signature_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = Fal
 
     Args:
         node: the step.
-        columns: the types of the columns of its input, as Spark prints them.
-        by_clock: True if the clock is its time.
+        columns: the types of its input columns, as Spark prints them.
+        by_clock: True if its time is the clock.
 
     >>> from headrace.steps.base import Ref
     >>> from headrace.steps.stateful.aggregate import Aggregate
@@ -70,10 +69,7 @@ def signature_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = Fal
 
 
 def read_signature(checkpoint: Path) -> Signature | None:
-    """Return the signature stored beside a query's checkpoint.
-
-    None if there is none, or no epoch has begun.
-    """
+    """Return the signature stored beside the checkpoint of a query; None if there is none."""
     signature: Signature | None = read_record(checkpoint, NAME)
     return signature
 
@@ -84,7 +80,7 @@ def write_signature(checkpoint: Path, signature: Signature) -> None:
 
 
 def signature_problem(where: str, was: Signature | None, now: Signature) -> Problem | None:
-    """Return the problem if a checkpoint holds the state of another declaration; None if it can be reused.
+    """Return the problem if a checkpoint has the state of another declaration; None if it can be reused.
 
     >>> kinds = ("sum(v)", "avg(v)")
     >>> total, mean = ({"version": 2, "step": "aggregate", "fields": {"aggregates": [a]}} for a in kinds)
@@ -96,7 +92,7 @@ def signature_problem(where: str, was: Signature | None, now: Signature) -> Prob
         return None
     if was.get("version") != now["version"]:
         writer = f"version {was['version']}" if "version" in was else "version 0.1 of Headrace"
-        what = f"its checkpoint was written by {writer}, whose state this version can't read"
+        what = f"its checkpoint was written by {writer}, whose state this version cannot read"
         return Problem(where, what, "start over with --fresh")
     return Problem(
         where,
@@ -106,7 +102,7 @@ def signature_problem(where: str, was: Signature | None, now: Signature) -> Prob
 
 
 def differences(was: Signature, now: Signature) -> list[str]:
-    """Return a phrase for each field and column type in which two signatures differ."""
+    """Describe each field and column type in which two signatures differ."""
     if was["step"] != now["step"]:
         return [_difference("step", was["step"], now["step"])]
     before, after = (
@@ -129,10 +125,7 @@ def _difference(name: str, was: Any, now: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON data.
-
-    A declaration becomes its kind and the fields that differ from their defaults.
-    """
+    """Return a value as JSON data; a declaration as its kind and the fields that differ from defaults."""
     if isinstance(value, Opaque):
         return stable_text(value)
     if dataclasses.is_dataclass(value):

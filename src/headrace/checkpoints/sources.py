@@ -1,10 +1,8 @@
-"""Offset identities of sources.
+"""Offset identities of sources, stored beside a checkpoint and compared before its offsets are reused.
 
-Stored beside a query's checkpoint, compared before its offsets are used again.
-
-Spark stores offsets by the ordinal of a source and does not check what they refer to. Offsets of one topic or
-table, applied to another, lose or repeat rows. Where Spark detects it, the next epoch is already logged, and
-the checkpoint fits neither the old source nor the new one. The check therefore runs before Spark starts.
+Spark stores offsets by the ordinal of a source and does not check which topic or table they belong to.
+Offsets that are applied to another one lose or repeat rows. If Spark detects it, the next epoch is already
+logged, and the checkpoint fits neither source. The comparison therefore runs before Spark starts.
 """
 
 from __future__ import annotations
@@ -24,26 +22,26 @@ if TYPE_CHECKING:
 NAME = "sources.json"
 _START_OVER = "start over with --fresh"
 
-_PACE = "(pace)"
+_MODE = "(modes)"
 
 Record = dict[str, list[str]]
 """The sources of a query in Spark's order with their offset identities, and the execution mode."""
 
 
 def record_of(graph: Graph, query: Query, *, real_time: bool = False) -> Record:
-    """Return the present sources of a query."""
-    logs = {str(ref): ["rows of another query"] for ref in query.reads}
-    sources = {name: _offset_identity(graph, name) for name in query.sources} | logs
-    # With event time, micro-batches have heartbeat sources, which real-time mode does not have.
+    """Return the sources of a query of the plan."""
+    exchanges = {str(ref): ["rows of another query"] for ref in query.reads}
+    sources = {name: _offset_identity(graph, name) for name in query.sources} | exchanges
+    # With event time, a query in micro-batches has heartbeat sources, which real-time mode does not have.
     timed = any(isinstance(node, EventTime | ClockTime) for node in graph.upstream(graph[query.output.step]))
-    return {_PACE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
+    return {_MODE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
 
 
-def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> None:
+def check_sources(graph: Graph, directory: Path, *, real_time: bool = False) -> None:
     """Compare the sources of every query with those of its checkpoint, and store them.
 
     Raises:
-        PlanError: with each source whose offsets are no longer valid.
+        PlanError: lists each source whose offsets are no longer valid.
     """
     records = {query: record_of(graph, query, real_time=real_time) for query in queries_of(graph)}
     problems: list[Problem] = []
@@ -57,23 +55,22 @@ def refuse_moved(graph: Graph, directory: Path, *, real_time: bool = False) -> N
 
 
 def source_problems(graph: Graph, query: Query, was: Record, now: Record) -> list[Problem]:
-    """Return the reasons why a query of this plan can't use offsets that were stored for other sources."""
+    """Return the reasons why a query cannot use the offsets stored for its previous sources."""
     where = graph.where(graph[query.output.step])
     was, now = dict(was), dict(now)
-    pace = was.pop(_PACE, []), now.pop(_PACE)
-    if all(pace) and pace[0] != pace[1]:
-        what = (
-            f"its checkpoint was written by a run in {pace[0][0]}; a run in {pace[1][0]} can't resume from it"
-        )
+    modes = was.pop(_MODE, []), now.pop(_MODE)
+    if all(modes) and modes[0] != modes[1]:
+        before, after = modes[0][0], modes[1][0]
+        what = f"its checkpoint was written by a run in {before}; a run in {after} cannot resume from it"
         return [Problem(where, what, f"run it as before, or {_START_OVER}")]
     if list(was) != list(now):
-        what = f"its checkpoint has the sources {_quote_names(was)}, and now they are {_quote_names(now)}"
-        return [Problem(where, what, f"put them back, in that order, to resume, or {_START_OVER}")]
+        what = f"its checkpoint has the sources {_quote_names(was)}, the plan has {_quote_names(now)}"
+        return [Problem(where, what, f"restore the sources and their order to resume, or {_START_OVER}")]
     return [
         Problem(
             graph.where(graph[name]),
-            f"its checkpoint has offsets of {', '.join(lost)}, and now it reads {', '.join(now[name])}",
-            f"put that back to resume, or {_START_OVER}",
+            f"its checkpoint has offsets of {', '.join(lost)}, but it reads {', '.join(now[name])}",
+            f"restore the source to resume, or {_START_OVER}",
         )
         for name in was
         if was[name] != now[name] and (lost := _missing_identity(graph, name, was[name]))

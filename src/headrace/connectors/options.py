@@ -39,7 +39,7 @@ def _parse_duration(duration: Any) -> str | None:
     try:
         return None if duration is None else durations.text(durations.microseconds(duration))
     except DurationError as error:
-        raise ValueError(f"expected a length of time such as `30 seconds` ({error.what})") from error
+        raise ValueError(f"expected a duration such as `30 seconds` ({error.what})") from error
 
 
 def bytes_of(size: str | int) -> int:

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 
 def consumed_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | None:
-    """Return a condition that is true for rows of earlier epochs; None if the logs do not show it.
+    """Return a condition that is true for rows of earlier epochs; None if it cannot be determined.
 
-    They do for Kafka, whose offsets they hold, and for files, which they list. Spark keeps the logs of the
-    last hundred epochs.
+    The logs have the offsets of Kafka sources and the files of file sources, for the last hundred epochs.
 
     Args:
-        checkpoint: of the query.
+        checkpoint: the checkpoint of the query.
         epoch: the first epoch that is not included.
         sources: the number of sources of the query; all must be of these kinds.
     """
@@ -38,7 +37,9 @@ def consumed_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | N
         if isinstance(position, dict)
     ]
     conditions = [
-        _of_files(checkpoint, number, position) if set(position) == {"logOffset"} else _of_topics(position)
+        _consumed_files(checkpoint, number, position)
+        if set(position) == {"logOffset"}
+        else _consumed_records(position)
         for number, position in known
     ]
     if len(known) < sources or None in conditions:
@@ -55,20 +56,20 @@ def _positions(file: Path) -> Iterator[Any]:
             yield line
 
 
-def _of_topics(offsets: dict[str, Any]) -> list[Column] | None:
+def _consumed_records(offsets: dict[str, Any]) -> list[Column] | None:
     from pyspark.sql import functions as F  # noqa: N812
 
     if not all(isinstance(partitions, dict) for partitions in offsets.values()):
         return None
-    place, offset = (F.col(POSITION)[name] for name in ("partition", "offset"))
+    name, offset = (F.col(POSITION)[field] for field in ("partition", "offset"))
     return [
-        (place == f"{topic}-{partition}") & (offset < end)
+        (name == f"{topic}-{partition}") & (offset < end)
         for topic, partitions in offsets.items()
         for partition, end in partitions.items()
     ]
 
 
-def _of_files(checkpoint: Path, number: int, position: dict[str, int]) -> list[Column]:
+def _consumed_files(checkpoint: Path, number: int, position: dict[str, int]) -> list[Column]:
     from pyspark.sql import functions as F  # noqa: N812
 
     logs = (checkpoint / "spark" / "sources" / str(number)).glob("[0-9]*")

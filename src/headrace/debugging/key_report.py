@@ -1,4 +1,4 @@
-"""The report about one key of a pattern: its state in the checkpoint and its rows in the input."""
+"""Report on one key of a pattern: its state in the checkpoint and its rows in the input."""
 
 from __future__ import annotations
 
@@ -28,28 +28,26 @@ if TYPE_CHECKING:
 
 _END = 253_370_764_800_000_000
 _NONE = -(2**63)
-_KEYS_LOOKED_AT = 1000
+_MAX_KEYS = 1000
 NOT_READ = "the input was not replayed (--no-input)"
 
 
 @dataclass(frozen=True)
 class KeyReport:
-    """The report of one pattern about a key."""
+    """The report of one pattern on a key."""
 
     known: bool = True
     """True if the checkpoint or the input has the key."""
     partials: tuple[dict[str, Any], ...] = ()
     """Partial matches in the checkpoint: rows, next steps and timeouts."""
     waiting: tuple[dict[str, Any], ...] = ()
-    """Buffered rows, and their effect if the watermark passed them now."""
+    """Buffered rows, and the effect that they will have when the watermark passes them."""
     rows: tuple[dict[str, Any], ...] = ()
     """The last processed rows of the key, with the tested conditions and their results."""
     after: tuple[dict[str, Any], ...] = ()
     """Matches and timeouts caused by the watermark."""
     unread: tuple[dict[str, Any], ...] = ()
-    """Rows of the input ahead of the watermark that are not in the checkpoint; rows without effect are not
-    stored.
-    """
+    """Input rows ahead of the watermark that are not in the checkpoint: unread, or stored by no state."""
     taken: int | None = None
     """The number of processed rows of the key; None if the input cannot be replayed."""
     notes: tuple[str, ...] = ()
@@ -86,45 +84,49 @@ class Inquiry:
         self.jvm = kernel(self.spark)
         self._frame: DataFrame | None = None
 
-    def answer(self, rows: int, *, read_input: bool) -> KeyReport:
-        """Return the report of a step with its own pattern."""
-        trunk = java_frame(self.query.stream_plan)
+    def report_step(self, rows: int, *, read_input: bool) -> KeyReport:
+        """Return the report of a step that declares its pattern."""
+        plan = java_frame(self.query.stream_plan)
         if isinstance(self.node, RowPattern):
-            return self.ask(
-                self.jvm.matchrecognize.RowPatternExplainer.of(trunk), rows, read_input=read_input
-            )
-        self._given = {
-            name: _column_text(expression)
-            for name, expression in PatternDeclaration(self.node, ()).columns.items()
-        }
-        return self.ask(self.jvm.patterns.MatchExplainer.of(trunk), rows, read_input=read_input)
+            explainer = self.jvm.matchrecognize.RowPatternExplainer.of(plan)
+        else:
+            self._given = {
+                name: _column_text(expression)
+                for name, expression in PatternDeclaration(self.node, ()).columns.items()
+            }
+            explainer = self.jvm.patterns.MatchExplainer.of(plan)
+        return self.report(explainer, rows, read_input=read_input)
 
-    def ask(self, kernel: Any, rows: int, *, read_input: bool, less: Column | None = None) -> KeyReport:
-        """Return the report of one pattern; `less` selects rows that it never processed."""
-        stored, pieces = self._state
-        partials = self._read(kernel.partials(stored))
-        waits = self._read(kernel.waiting(stored, pieces))
-        report = KeyReport(stored is not None or bool(waits), tuple(partials), tuple(waits))
+    def report(
+        self, explainer: Any, rows: int, *, read_input: bool, exclude: Column | None = None
+    ) -> KeyReport:
+        """Return the report of one pattern; `exclude` selects rows that it never processed."""
+        stored, chunks = self._state
+        partials = self._read(explainer.partials(stored))
+        waiting = self._read(explainer.waiting(stored, chunks))
+        report = KeyReport(stored is not None or bool(waiting), tuple(partials), tuple(waiting))
         if not read_input:
             return replace(report, known=True, notes=(NOT_READ,))
         try:
-            return self._with_history(kernel, report, rows, less)
+            return self._with_history(explainer, report, rows, exclude)
         except NotReplayable as reason:
             return replace(
                 report, notes=(f"rows that are no longer in the checkpoint are not shown: {reason}",)
             )
 
-    def _with_history(self, kernel: Any, report: KeyReport, rows: int, less: Column | None) -> KeyReport:
-        frame = self._rows(kernel)
+    def _with_history(
+        self, explainer: Any, report: KeyReport, rows: int, exclude: Column | None
+    ) -> KeyReport:
+        frame = self._rows(explainer)
         with NotReplayable.wrap_spark_errors():
-            own = frame if less is None else frame.where(~less)
-            history = self._read(kernel.history(java_frame(own), self._watermark(), rows))
-        unread = _without(history["ahead"], report.waiting)
+            processed = frame if exclude is None else frame.where(~exclude)
+            history = self._read(explainer.history(java_frame(processed), self._watermark(), rows))
+        unread = _subtract(history["ahead"], report.waiting)
         notes = []
         if _shape(history["partials"]) != _shape(report.partials):
             notes.append(
-                "the replayed input leads to other partial matches than the checkpoint: rows were late, "
-                "or the input has changed. Rows are shown as in the input"
+                "the partial matches of the replayed input differ from the checkpoint: rows were late, or "
+                "the input has changed. Rows are shown as in the input"
             )
         return replace(
             report,
@@ -146,39 +148,37 @@ class Inquiry:
         frames = [] if self.progress.epoch is None else [self.files.entries(MATCHES).select("key.*")]
         with suppress(NotReplayable), NotReplayable.wrap_spark_errors():
             frames.append(self._input().select(*(f"`{name}`" for name in self._names())))
-            return {key for frame in frames for key in _some(frame)}
-        return {key for frame in frames[:1] for key in _some(frame)}
+            return {key for frame in frames for key in _sample_keys(frame)}
+        return {key for frame in frames[:1] for key in _sample_keys(frame)}
 
     def _names(self) -> list[str]:
-        """Return the key columns inside the step, where computed keys have hidden names."""
+        """Return the names of the key columns in the frame of the step; computed keys have hidden names."""
         from headrace.steps.expressions import hidden_key
 
         if isinstance(self.node, RowPattern):
             return list(self.key)
         return [name if key == name else hidden_key(name) for name, key in self.node.keys]
 
-    def _inside(self) -> dict[str, str]:
-        return dict(zip(self._names(), self.key.values(), strict=True))
-
     @cached_property
     def _state(self) -> tuple[bytes | None, Any]:
         """Return the entry of the key and the chunks of older buffered rows, in order."""
-        pieces = java_list(self.spark, ())
+        chunks = java_list(self.spark, ())
         if self.progress.epoch is None:
-            return None, pieces
+            return None, chunks
         entries = self.files.entries(MATCHES)
         schema: Any = entries.schema["key"].dataType
-        key = dict(zip(schema.names, self.key.values(), strict=False))  # without a key, state has a constant
+        # A step without a key has a constant key in its state, hence strict=False.
+        key = dict(zip(schema.names, self.key.values(), strict=False))
         own = entries.where(is_key(key, schema, "key"))
         slots = {row["slot"]: bytes(row["value"]) for row in own.select("slot", "value").collect()}
         for slot in sorted(slots.keys() - {0}):
-            pieces.add(slots[slot])
-        return slots.get(0), pieces
+            chunks.add(slots[slot])
+        return slots.get(0), chunks
 
     def _input(self) -> DataFrame:
         return replay_input(self.spark, self.graph, self.query.query, self.directory)
 
-    def _rows(self, kernel: Any) -> DataFrame:
+    def _rows(self, explainer: Any) -> DataFrame:
         """Return the rows of the key in order, with the columns that the kernel needs; read once."""
         from pyspark.sql import functions as F  # noqa: N812
 
@@ -186,15 +186,16 @@ class Inquiry:
 
         if self._frame is None:
             frame = self._input()
-            key = {spelled_name(frame, name): value for name, value in self._inside().items()}
+            values = zip(self._names(), self.key.values(), strict=True)
+            key = {spelled_name(frame, name): value for name, value in values}
             own = frame.where(is_key(key, frame.schema))
             by_arrival = getattr(self.node, "order", "") == "arrival"
             order = [name for name in (*(() if by_arrival else (TIME,)), POSITION) if name in frame.columns]
-            wanted = [
+            columns = [
                 F.col(f"`{name}`") if name in own.columns else F.lit(None).alias(name)
-                for name in kernel.columns()
+                for name in explainer.columns()
             ]
-            self._frame = own.orderBy(*order).select(*wanted).persist()
+            self._frame = own.orderBy(*order).select(*columns).persist()
         return self._frame
 
     def _watermark(self) -> int:
@@ -206,16 +207,16 @@ class Inquiry:
         return round(datetime.fromisoformat(watermark).timestamp() * 1000) * 1000
 
     def _read(self, text: str) -> Any:
-        """Parse the response of the kernel, with conditions as the user wrote them."""
+        """Parse the response of the kernel, and insert the conditions as the user wrote them."""
         report = json.loads(
             re.sub(rf"{GIVEN}\d+", lambda match: json.dumps(self._given[match[0]])[1:-1], text)
         )
         if isinstance(self.node, RowPattern):
-            _with_conditions(report, {name: text.text for name, text in self.node.clause.define})
+            _add_conditions(report, {name: text.text for name, text in self.node.clause.define})
         return report
 
 
-def _with_conditions(report: Any, defined: Mapping[str, str]) -> None:
+def _add_conditions(report: Any, defined: Mapping[str, str]) -> None:
     """Add the DEFINE condition of each variable."""
     for item in report if isinstance(report, list) else [*report["rows"], *report["partials"]]:
         tests = [test for attempt in item.get("attempts", ()) for test in attempt["tests"]]
@@ -231,18 +232,18 @@ def _shape(partials: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted(json.dumps([partial["complete"], partial["rows"]], sort_keys=True) for partial in partials)
 
 
-def _without(rows: Iterable[dict[str, Any]], known: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows without the known ones, with multiplicity."""
-    rest = [(item["time"], item["row"]) for item in known]
-    left = []
+def _subtract(rows: Iterable[dict[str, Any]], others: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows that are not in `others`; each of those removes one row."""
+    to_remove = [(item["time"], item["row"]) for item in others]
+    remaining = []
     for row in rows:
-        if (row["time"], row["row"]) in rest:
-            rest.remove((row["time"], row["row"]))
+        if (row["time"], row["row"]) in to_remove:
+            to_remove.remove((row["time"], row["row"]))
         else:
-            left.append(row)
-    return left
+            remaining.append(row)
+    return remaining
 
 
-def _some(frame: DataFrame) -> list[str]:
-    rows = frame.distinct().limit(_KEYS_LOOKED_AT).collect()
+def _sample_keys(frame: DataFrame) -> list[str]:
+    rows = frame.distinct().limit(_MAX_KEYS).collect()
     return [",".join(NULL if value is None else str(value) for value in row) for row in rows]

@@ -51,26 +51,26 @@ def replay_input(spark: SparkSession, graph: Graph, query: Query, directory: Pat
     """
     node: Any = graph[query.output.step]
     if graph.facts(node.input).by_clock:
-        raise NotReplayable("their time was the clock of the run that read them")
+        raise NotReplayable("their time is the clock of the run that read them")
     for name in query.sources:
-        _refuse_unreplayable(graph[name])
+        _check_replayable(graph[name])
     with NotReplayable.wrap_spark_errors():
         for ref in query.reads:
             if (exchange_path(directory, ref) / CLEANED).exists():
-                raise NotReplayable(f"rows of `{ref}` were deleted after every query had read them")
-        logs = {ref: _log(graph, directory, ref).rows(spark) for ref in query.reads}
-        frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=logs).frame(node.input)
+                raise NotReplayable(f"rows of the exchange of `{ref}` were deleted after they had been read")
+        frames = {ref: _exchange(graph, directory, ref).rows(spark) for ref in query.reads}
+        frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=frames).frame(node.input)
         keys = getattr(node, "keys", ())
         frame = frame.withColumns({hidden_key(n): column(key) for n, key in keys if key != n})
         return PatternDeclaration(node, ()).over(frame) if hasattr(node, "pattern") else frame
 
 
-def _refuse_unreplayable(source: Any) -> None:
+def _check_replayable(source: Any) -> None:
     if isinstance(source, FrameSource):
-        raise NotReplayable(f"`{source.name}` is a stream that was given as a DataFrame")
+        raise NotReplayable(f"the source `{source.name}` is a DataFrame")
     if isinstance(source, Source) and not source.connector.replayable:
-        raise NotReplayable(f"the source `{source.name}` can't be read twice")
+        raise NotReplayable(f"the source `{source.name}` cannot be replayed")
 
 
-def _log(graph: Graph, directory: Path, ref: Any) -> Exchange:
+def _exchange(graph: Graph, directory: Path, ref: Any) -> Exchange:
     return Exchange(directory.absolute(), ref, timed=graph.facts(ref).timed)

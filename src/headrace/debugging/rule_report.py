@@ -1,4 +1,4 @@
-"""The reports of the active rules of a step about one key."""
+"""Report on one key of a step with rules: one report per active rule."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.checkpoints.layout import checkpoint_of, progress_of
 from headrace.debugging.consumed_offsets import consumed_before
 from headrace.errors import HeadraceError, OptionError, did_you_mean
 from headrace.plan.queries import queries_of
-from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
+from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
 from headrace.rules.tables import table_of
 from headrace.spark.gateway import java_frame
 from headrace.steps.patterns.match_rules import MatchRules
@@ -25,7 +25,7 @@ _BEFORE = -1
 
 @dataclass(frozen=True)
 class RuleReport:
-    """The report of one rule about a key."""
+    """The report of one rule on a key."""
 
     rule: str
     version: int
@@ -50,7 +50,7 @@ class ActiveRules:
     table: str
     edition: Edition
     """The rules of the last committed epoch."""
-    in_force: tuple[RuleInForce, ...]
+    in_force: tuple[ActiveRule, ...]
     since: Mapping[int, int]
     """The first epoch of each rule, by serial number."""
     faults: tuple[RuleFault, ...] = ()
@@ -70,7 +70,7 @@ def active_rules(
     """
     queries = {query.name: query for query in queries_of(graph)}
     nodes = {name: node for name in steps if isinstance(node := graph[name], MatchRules)}
-    active = {name: _in_force(node, checkpoint_of(directory, queries[name])) for name, node in nodes.items()}
+    active = {name: _load(node, checkpoint_of(directory, queries[name])) for name, node in nodes.items()}
     if rule is None:
         return active
     chosen = {
@@ -91,48 +91,48 @@ def report_rules(
 
 
 def _report(
-    inquiry: Inquiry, rules: ActiveRules, rule: RuleInForce, rows: int, *, read_input: bool
+    inquiry: Inquiry, rules: ActiveRules, rule: ActiveRule, rows: int, *, read_input: bool
 ) -> RuleReport:
     since = rules.since[rule.serial]
     query = inquiry.query.query
     sources = len(query.sources) + len(query.reads)
-    less = consumed_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
-    kernel = inquiry.jvm.rules.RulesExplainer.of(
-        java_frame(inquiry.query.stream_plan), rules.edition.alone(rule).loaded
+    earlier = consumed_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
+    explainer = inquiry.jvm.rules.RulesExplainer.of(
+        java_frame(inquiry.query.stream_plan), rules.edition.select(rule).as_json
     )
-    report = inquiry.ask(kernel, rows, read_input=read_input, less=less)
-    if since > 0 and less is None and report.taken:
+    report = inquiry.report(explainer, rows, read_input=read_input, exclude=earlier)
+    if since > 0 and earlier is None and report.taken:
         note = (
-            f"this version is in force since epoch {since}, and which rows came before can't be report: "
-            "rows are report of as if it had been there from the first on"
+            f"this version is in force since epoch {since}; earlier rows cannot be determined, so the report "
+            "shows all rows as if it had been in force from the start"
         )
         report = replace(report, notes=(note,))
     return RuleReport(rule.id, rule.version, max(since, 0), report)
 
 
-def _in_force(node: MatchRules, checkpoint: Path) -> ActiveRules:
+def _load(node: MatchRules, checkpoint: Path) -> ActiveRules:
     log = RuleLog(checkpoint)
     epoch = progress_of(checkpoint).epoch
     edition = log.at(_BEFORE if epoch is None else epoch) or Edition(_BEFORE)
-    since = {rule.serial: log.began(rule) for rule in edition.rules}
-    name, known, notes = _table_now(node, edition)
+    since = {rule.serial: log.first_epoch(rule) for rule in edition.rules}
+    name, known, notes = _read_table(node, edition)
     faults = (log.last or edition).faults
     return ActiveRules(name, edition, edition.rules, since, faults, known, notes)
 
 
-def _table_now(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str], tuple[str, ...]]:
+def _read_table(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str], tuple[str, ...]]:
     """Return the name of the table, its present rules, and notes."""
     table = table_of(node)
     try:
-        content = table.look()
+        content = table.read_content()
         ids = frozenset(content.read().ids)
     except HeadraceError as error:
-        return table.name, frozenset(), (f"the table can't be read now: {error.problem}",)
+        return table.name, frozenset(), (f"cannot read the table: {error.problem}",)
     finally:
         table.close()
     if content.digest == edition.digest:
         return table.name, ids, ()
-    return table.name, ids, ("the table has changed since; the next batch will look at it",)
+    return table.name, ids, ("the table has changed; the next micro-batch reads it",)
 
 
 def _not_in_force(rule: str, active: Mapping[str, ActiveRules]) -> OptionError:
@@ -143,18 +143,12 @@ def _not_in_force(rule: str, active: Mapping[str, ActiveRules]) -> OptionError:
                     f"`{rule}` is not in force: {fault.reason}", where=fault.place, hint=fault.hint
                 )
         if rule in rules.known:
-            hint = "run the pipeline; `headrace explain` shows what its table holds"
-            return OptionError(
-                f"`{rule}` is in the table of `{step}`, and no batch has had it yet",
-                where="--rule",
-                hint=hint,
-            )
+            what = f"`{rule}` is in the table of `{step}`, but no micro-batch has loaded it"
+            hint = "run the pipeline; `headrace explain` lists the rules of the table"
+            return OptionError(what, where="--rule", hint=hint)
         if rule in rules.edition.versions:
-            what = f"`{rule}` is retired; version {rules.edition.versions[rule]} was its last"
-            return OptionError(what, where="--rule", hint=f"in force are: {_names([rules])}")
+            what = f"`{rule}` is retired; its last version is {rules.edition.versions[rule]}"
+            names = ", ".join(sorted(active_rule.id for active_rule in rules.in_force)) or "none"
+            return OptionError(what, where="--rule", hint=f"in force are: {names}")
     known = {r.id for rules in active.values() for r in rules.in_force}
-    return OptionError(f"no rule is called `{rule}`", where="--rule", hint=did_you_mean(rule, known))
-
-
-def _names(several: Iterable[ActiveRules]) -> str:
-    return ", ".join(sorted(rule.id for rules in several for rule in rules.in_force)) or "none"
+    return OptionError(f"unknown rule `{rule}`", where="--rule", hint=did_you_mean(rule, known))

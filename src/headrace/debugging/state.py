@@ -1,7 +1,7 @@
-"""The state in a checkpoint: epoch and watermark of each stateful step, and its entries by key.
+"""Read the state in a checkpoint: epoch and watermark of each stateful step, and its entries by key.
 
-The state is read with Spark's state reader and decoded with the kernel's layout. Nothing is locked or
-written, so the state of a running pipeline can be read; it is that of the last committed epoch.
+Uses Spark's state reader and the kernel's decoders. Nothing is locked or written, so that the state of a
+running pipeline can be read, as of the last committed epoch.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
 from headrace.debugging.state_entries import StateFiles, StoredEntries, entries_of
-from headrace.runtime.inspection import plan_aside
-from headrace.runtime.queries import refuse_changed
+from headrace.runtime.inspection import plan_queries
+from headrace.runtime.queries import check_signatures
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 
@@ -33,7 +33,7 @@ class StepState:
     stored: StoredEntries
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the state as plain data."""
         return {
             "step": self.step,
             "kind": self.verb,
@@ -56,11 +56,11 @@ def state_of(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> list[StepState]:
-    """Read the state of a plan's stateful steps from a checkpoint directory.
+    """Read the state of the stateful steps of a plan.
 
     Args:
         graph: the plan.
-        directory: the pipeline's directory.
+        directory: the checkpoint directory.
         step: read only this step.
         key: read only this key: the values of its columns, separated by commas.
         limit: maximum number of keys per step; all are counted.
@@ -68,27 +68,21 @@ def state_of(
         conf: Spark settings.
 
     Raises:
-        OptionError: there is no checkpoint, or none of that step.
-        PlanError: the state is of a step that was declared differently.
+        OptionError: there is no checkpoint, or `step` has none.
+        PlanError: the state belongs to another declaration of the step.
     """
-    wanted = {query.name for query in queries_with_state(graph, directory, step)}
+    names = {query.name for query in queries_with_state(graph, directory, step)}
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with plan_aside(spark, graph) as built:
-        chosen = [planned for planned in built if planned.query.name in wanted]
-        refuse_changed(graph, chosen, directory)
+    with plan_queries(spark, graph) as planned:
+        chosen = [each for each in planned if each.query.name in names]
+        check_signatures(graph, chosen, directory)
         states = []
-        for planned in chosen:
-            node, files = (
-                graph[planned.query.output.step],
-                StateFiles(spark, checkpoint_of(directory, planned.query)),
-            )
+        for each in chosen:
+            node = graph[each.query.output.step]
+            files = StateFiles(spark, checkpoint_of(directory, each.query))
             progress = progress_of(files.checkpoint)
-            # Before the first epoch is finished there is no state that could be read.
-            nothing = progress.epoch is None
-            entries = (
-                StoredEntries()
-                if nothing
-                else entries_of(files, node, planned.stream_plan, key=key, limit=limit)
-            )
+            entries = StoredEntries()
+            if progress.epoch is not None:  # before the first commit there is no state to read
+                entries = entries_of(files, node, each.stream_plan, key=key, limit=limit)
             states.append(StepState(node.name, node.verb, progress, entries))
         return states

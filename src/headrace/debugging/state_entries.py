@@ -1,4 +1,4 @@
-"""Entries of a step's state by key, from Spark's state reader, decoded by the kernel."""
+"""Read the state of a step by key, with Spark's state reader and the kernel's decoders."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
 STATE, STORED = "state", "stored"
 _DUE_BYTES = 16
-"""The state of a processor begins with the times at which its key is due."""
+"""Length of the timers at the start of the state of a processor."""
 _WHOLE = {"ignoreNullFields": "false"}
 _HIDDEN_KEY = hidden_key("")
-# Our sessions are half open, so the native gap is a microsecond less; see `native`.
+# The gap of native sessions is a microsecond less; see `lowering.windows.native`.
 _BOUNDS = {"window": "interval 0 microseconds", "session_window": "interval 1 microsecond"}
 
 
@@ -48,13 +48,13 @@ class StoredEntries:
 
 @dataclass(frozen=True)
 class StateFiles:
-    """The state of one query as frames."""
+    """The state of one query as DataFrames."""
 
     spark: SparkSession
     checkpoint: Path
 
     def frame(self, variable: str | None = None) -> DataFrame:
-        """Return all entries of a state variable; of Spark's own operator where none is named."""
+        """Return all entries of a state variable; without a name, those of Spark's own operator."""
         reader = self.spark.read.format("statestore").option("path", str(self.checkpoint / "spark"))
         return (reader.option("stateVarName", variable) if variable else reader).load()
 
@@ -70,9 +70,9 @@ def entries_of(
     """Read the state of a step.
 
     Args:
-        files: its query's state.
+        files: the state of its query.
         node: the step.
-        stream_plan: the streaming plan of its query, which has the layout.
+        stream_plan: the streaming plan of its query, which determines the state layout.
         key: read only this key: the values of its columns, separated by commas.
         limit: maximum number of keys; all are counted.
     """
@@ -83,8 +83,8 @@ def entries_of(
     try:
         counts = {row["kind"]: row["count"] for row in union.groupBy("kind").count().collect()}
         keyed = union.groupBy("key")
-        some = keyed.agg(F.collect_list(F.struct("kind", "entry")).alias("entries")).orderBy("key")
-        rows = some.limit(limit).collect()
+        by_key = keyed.agg(F.collect_list(F.struct("kind", "entry")).alias("entries")).orderBy("key")
+        rows = by_key.limit(limit).collect()
         entries = tuple(_entry(row["key"], node.key_names, row["entries"]) for row in rows)
         return StoredEntries(union.select("key").distinct().count(), counts, entries)
     finally:
@@ -92,7 +92,7 @@ def entries_of(
 
 
 def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[str, DataFrame]]:
-    """Return each kind of entry with its frame: a struct `key`, and columns that are the entry."""
+    """Return a frame for each kind of entry, with a struct `key` and the columns of the entry."""
     if isinstance(node, Distinct):
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
@@ -109,7 +109,7 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
 
 
 def _windows(files: StateFiles, view: Any) -> list[tuple[str, DataFrame]]:
-    """Return open windows, and the rows that wait for the watermark."""
+    """Return open windows and buffered rows."""
     stored = java_frame(files.entries(WINDOWS))
     parts = [(WINDOWS, DataFrame(view.windows(stored), files.spark))]
     if view.ordered():
@@ -118,7 +118,7 @@ def _windows(files: StateFiles, view: Any) -> list[tuple[str, DataFrame]]:
 
 
 def _stored_bytes(files: StateFiles, variable: str) -> DataFrame:
-    """Return the size of what a join or a table stores for each key."""
+    """Return the size of the state of a join or a table by key."""
     grouped = files.entries(variable).groupBy("key")
     return grouped.agg(F.count("*").alias("entries"), F.sum(F.length("value")).alias("bytes"))
 
@@ -132,7 +132,7 @@ def _processor_state(files: StateFiles) -> DataFrame:
 def _matches(
     files: StateFiles, node: Match | MatchRules | RowPattern, stream_plan: DataFrame
 ) -> list[tuple[str, DataFrame]]:
-    """Partial matches, or the match that is open, and rows that wait for the watermark."""
+    """Return partial matches and buffered rows."""
     stored = files.entries(MATCHES)
     if isinstance(node, Match):
         view = kernel(files.spark).patterns.MatchView.of(java_frame(stream_plan))
@@ -140,7 +140,7 @@ def _matches(
     elif isinstance(node, MatchRules):
         view = kernel(files.spark).rules.RulesView.of(java_frame(stream_plan))
         edition = RuleLog(files.checkpoint).last or Edition(-1)
-        searches = view.partials(java_frame(stored), edition.loaded)
+        searches = view.partials(java_frame(stored), edition.as_json)
     else:
         view = kernel(files.spark).matchrecognize.RowPatternView.of(java_frame(stream_plan))
         searches = view.searches(java_frame(stored))
@@ -151,7 +151,7 @@ def _matches(
 
 
 def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, DataFrame]:
-    """Spark's own aggregation: evaluated where its buffers are known, else as they are stored."""
+    """Return the state of Spark's own aggregation: results if they can be computed, otherwise the buffers."""
     frame = _with_session_in_key(files.frame().select("key", "value"))
     if view is not None and view.fits(java_frame(frame).schema().apply("value").dataType()):
         frame = DataFrame(view.values(java_frame(frame)), files.spark)
@@ -160,10 +160,8 @@ def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, Da
     fields = _fields(frame, "key")
     window = next((name for name in fields if name in _BOUNDS), None)
     own = [name for name in fields if name != window]
-    labels = (
-        names if len(names) == len(own) else own
-    )  # Spark has a name of its own for a key that is computed
-    key = F.struct(*(F.col("key")[name].alias(shown) for name, shown in zip(own, labels, strict=True)))
+    labels = names if len(names) == len(own) else own  # Spark generates names for computed keys
+    key = F.struct(*(F.col("key")[name].alias(label) for name, label in zip(own, labels, strict=True)))
     if window is None:
         return VALUES, frame.select(key.alias("key"), VALUES)
     start, end = (F.col("key")[window][edge] for edge in ("start", "end"))
@@ -172,17 +170,14 @@ def _native(files: StateFiles, view: Any, names: Sequence[str]) -> tuple[str, Da
 
 
 def _with_session_in_key(frame: DataFrame) -> DataFrame:
-    """Move the session into the key.
-
-    Spark stores its whole row as the value, with key, session and buffers by position.
-    """
+    """Move the session into the key; Spark stores key, session and buffers as one value, by position."""
     fields = _fields(frame, "value")
     if "session_window" not in fields:
         return frame
     at = fields.index("session_window")
-    flat = frame.select("value.*").toDF(*(f"c{place}" for place in range(len(fields))))
-    key = [F.col(f"c{place}").alias(fields[place]) for place in range(at + 1)]
-    buffers = [F.col(f"c{place}").alias(fields[place]) for place in range(at + 1, len(fields))]
+    flat = frame.select("value.*").toDF(*(f"c{index}" for index in range(len(fields))))
+    columns = [F.col(f"c{index}").alias(name) for index, name in enumerate(fields)]
+    key, buffers = columns[: at + 1], columns[at + 1 :]
     return flat.select(F.struct(*key).alias("key"), F.struct(*buffers).alias("value"))
 
 
@@ -205,28 +200,28 @@ def _key_text(frame: DataFrame) -> Column:
 
 
 def _fields(frame: DataFrame, column: str) -> list[str]:
-    """Return the names of a struct column's fields."""
+    """Return the field names of a struct column."""
     return list(frame.schema[column].dataType.fieldNames())  # type: ignore[attr-defined]
 
 
 def _entry(key: str, names: Sequence[str], entries: Iterable[Any]) -> dict[str, Any]:
-    """Return the entries of a key, whose names in state may differ from those of the step's key."""
+    """Return the entries of a key by kind; key columns have the names of the step."""
     stored = json.loads(key or "{}")
     if len(names) != len(stored):
         names = [name.removeprefix(_HIDDEN_KEY) for name in stored]
     by_kind: dict[str, list[Any]] = {}
     for kind, entry in entries:
         by_kind.setdefault(kind, []).append(json.loads(entry))
-    shown: dict[str, Any] = {kind: sorted(several, key=_order) for kind, several in by_kind.items()}
-    if VALUES in shown:
-        shown[VALUES] = shown[VALUES][0][VALUES]
-    if STORED in shown:
-        shown[STORED] = shown[STORED][0]
-    if STATE in shown:
-        shown[STATE] = json.loads(shown[STATE][0][STATE])
-    if KEPT in shown:
-        shown[KEPT] = [entry["time"] for entry in shown[KEPT]]
-    return {"key": dict(zip(names, stored.values(), strict=True)), **shown}
+    result: dict[str, Any] = {kind: sorted(several, key=_order) for kind, several in by_kind.items()}
+    if VALUES in result:
+        result[VALUES] = result[VALUES][0][VALUES]
+    if STORED in result:
+        result[STORED] = result[STORED][0]
+    if STATE in result:
+        result[STATE] = json.loads(result[STATE][0][STATE])
+    if KEPT in result:
+        result[KEPT] = [entry["time"] for entry in result[KEPT]]
+    return {"key": dict(zip(names, stored.values(), strict=True)), **result}
 
 
 def _order(entry: dict[str, Any]) -> tuple[str, str]:

@@ -19,8 +19,8 @@ from headrace.checkpoints.layout import queries_with_state
 from headrace.debugging.key_report import Inquiry, KeyReport
 from headrace.debugging.rule_report import ActiveRules, RuleReport, active_rules, report_rules
 from headrace.errors import OptionError, did_you_mean
-from headrace.runtime.inspection import plan_aside
-from headrace.runtime.queries import refuse_changed
+from headrace.runtime.inspection import plan_queries
+from headrace.runtime.queries import check_signatures
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Why:
-    """The report of a step with patterns about one key."""
+    """The report of a step with patterns on one key."""
 
     step: str
     verb: str
@@ -53,15 +53,16 @@ class Why:
     @property
     def known(self) -> bool:
         """True if the checkpoint or the input has the key."""
-        return (
-            self.report.known
-            if self.report is not None
-            else any(answer.report.known for answer in self.rules)
-        )
+        return any(report.known for report in self.reports)
+
+    @property
+    def reports(self) -> tuple[KeyReport, ...]:
+        """The report of the pattern, or those of all rules."""
+        return (self.report,) if self.report is not None else tuple(rule.report for rule in self.rules)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
-        text = {
+        header = {
             "step": self.step,
             "kind": self.verb,
             "key": self.key,
@@ -69,11 +70,11 @@ class Why:
             "watermark": self.progress.watermark,
         }
         if self.report is not None:
-            return {**text, **self.report.as_json()}
+            return {**header, **self.report.as_json()}
         return {
-            **text,
+            **header,
             "table": self.table,
-            "rules": [answer.as_json() for answer in self.rules],
+            "rules": [rule.as_json() for rule in self.rules],
             "faults": [asdict(fault) for fault in self.faults],
             "notes": list(self.notes),
         }
@@ -91,12 +92,12 @@ def why_of(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> list[Why]:
-    """Return the reports of the steps with patterns about a key.
+    """Return the reports of all steps with patterns on a key.
 
     Args:
         graph: the plan.
         directory: the checkpoint directory.
-        key: in the form of `key_of`.
+        key: the arguments of `key_of`.
         step: only this step.
         rule: only this rule, of steps with a rule table.
         rows: the number of last rows in the report.
@@ -105,38 +106,34 @@ def why_of(
         conf: Spark settings.
 
     Raises:
-        OptionError: there is no pattern, checkpoint, rule or key of this name.
+        OptionError: unknown step, rule or key, or there is no checkpoint.
         PlanError: the state belongs to another declaration of the step.
     """
-    wanted = _steps_to_report(graph, directory, step, rules_only=rule is not None)
-    keys = {name: key_of(key, _columns(graph[name])) for name in wanted}
-    tables = active_rules(graph, directory, wanted, rule)
-    wanted = wanted if rule is None else list(tables)
+    steps = _steps_to_report(graph, directory, step, rules_only=rule is not None)
+    keys = {name: key_of(key, _columns(graph[name])) for name in steps}
+    tables = active_rules(graph, directory, steps, rule)
+    steps = steps if rule is None else list(tables)
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with plan_aside(spark, graph) as built:
-        chosen = [item for item in built if item.query.name in wanted]
-        refuse_changed(graph, chosen, directory)
-        inquiries = [Inquiry(spark, graph, directory, item, keys[item.query.output.step]) for item in chosen]
-        answers = [
-            _answer(item, tables.get(item.node.name), rows, read_input=read_input) for item in inquiries
+    with plan_queries(spark, graph) as planned:
+        chosen = [each for each in planned if each.query.name in steps]
+        check_signatures(graph, chosen, directory)
+        inquiries = [Inquiry(spark, graph, directory, each, keys[each.query.output.step]) for each in chosen]
+        reports = [
+            _report(inquiry, tables.get(inquiry.node.name), rows, read_input=read_input)
+            for inquiry in inquiries
         ]
-        if not any(answer.known or _ruleless(answer) for answer in answers):
-            raise _unknown_key(inquiries, answers)
-        return answers
+        if not any(why.known or not why.reports for why in reports):
+            raise _unknown_key(inquiries, reports)
+        return reports
 
 
-def _answer(inquiry: Inquiry, rules: ActiveRules | None, rows: int, *, read_input: bool) -> Why:
-    text = (inquiry.node.name, inquiry.node.verb, inquiry.key, inquiry.progress)
+def _report(inquiry: Inquiry, rules: ActiveRules | None, rows: int, *, read_input: bool) -> Why:
+    header = (inquiry.node.name, inquiry.node.verb, inquiry.key, inquiry.progress)
     with closing(inquiry):
         if rules is None:
-            return Why(*text, inquiry.answer(rows, read_input=read_input))
-        report = report_rules(inquiry, rules, rows, read_input=read_input)
-    return Why(*text, table=rules.table, rules=report, faults=rules.faults, notes=rules.notes)
-
-
-def _ruleless(why: Why) -> bool:
-    """Return true if it has no rules."""
-    return why.report is None and not why.rules
+            return Why(*header, inquiry.report_step(rows, read_input=read_input))
+        reports = report_rules(inquiry, rules, rows, read_input=read_input)
+    return Why(*header, table=rules.table, rules=reports, faults=rules.faults, notes=rules.notes)
 
 
 def _steps_to_report(graph: Graph, directory: Path, step: str | None, *, rules_only: bool) -> list[str]:
@@ -147,25 +144,23 @@ def _steps_to_report(graph: Graph, directory: Path, step: str | None, *, rules_o
         if node.finds_patterns and (isinstance(node, MatchRules) or not rules_only)
     ]
     if not known and rules_only:
-        hint = "remove --rule"
-        raise OptionError(
-            f"no step of `{graph.name}` takes its patterns from a table", where="--rule", hint=hint
-        )
+        what = f"no step of `{graph.name}` reads its patterns from a table"
+        raise OptionError(what, where="--rule", hint="remove --rule")
     if not known:
-        hint = "headrace state shows what other steps remember"
+        hint = "headrace state shows the state of other steps"
         raise OptionError(f"expected a step with a pattern; `{graph.name}` has none", where="FILE", hint=hint)
     if step is not None and step not in known:
         what = (
             f"`{step}` has no pattern"
             if any(node.name == step for node in graph)
-            else f"no step is called `{step}`"
+            else f"unknown step `{step}`"
         )
         raise OptionError(what, where="--step", hint=did_you_mean(step, known))
-    begun = [query.name for query in queries_with_state(graph, directory, step) if query.name in known]
-    if not begun:
+    names = [query.name for query in queries_with_state(graph, directory, step) if query.name in known]
+    if not names:
         hint = "run the pipeline first"
-        raise OptionError("no step with a pattern has a checkpoint yet", where=str(directory), hint=hint)
-    return begun
+        raise OptionError("no step with a pattern has a checkpoint", where=str(directory), hint=hint)
+    return names
 
 
 def _columns(node: Any) -> list[str]:
@@ -174,17 +169,13 @@ def _columns(node: Any) -> list[str]:
     return [name for name, _ in node.keys]
 
 
-def _unknown_key(inquiries: Sequence[Inquiry], answers: Sequence[Why]) -> OptionError:
+def _unknown_key(inquiries: Sequence[Inquiry], reports: Sequence[Why]) -> OptionError:
     text = ",".join(inquiries[0].key.values())
-    known = sorted({key for question in inquiries for key in question.sample_keys()})
+    known = sorted({key for inquiry in inquiries for key in inquiry.sample_keys()})
     near = difflib.get_close_matches(text, known, n=5, cutoff=0.5) or known[:5]
-    hint = f"keys that are there: {', '.join(near)}" if near else "it has no keys yet"
+    hint = f"known keys: {', '.join(near)}" if near else "there are no keys yet"
     if len(near) < len(known):
         hint += ", ..."
-    notes = {note for answer in answers for report in _reports(answer) for note in report.notes}
-    where = "the checkpoint" if notes else "the checkpoint and the input"
-    return OptionError(f"{where} have no key {text}", where="--key", hint=hint)
-
-
-def _reports(why: Why) -> list[KeyReport]:
-    return [why.report] if why.report is not None else [answer.report for answer in why.rules]
+    only_checkpoint = any(report.notes for why in reports for report in why.reports)
+    where = "the checkpoint" if only_checkpoint else "the checkpoint and the input"
+    return OptionError(f"key {text} is not in {where}", where="--key", hint=hint)

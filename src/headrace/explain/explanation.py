@@ -1,8 +1,6 @@
-"""`explain`: what a plan will do, before anything runs.
+"""Explain a plan before it runs: execution tier and state bound of each step, queries, guarantees.
 
-`explain(graph)` gathers the facts: per step the tier, the reason, the bound of its state and what real-time
-mode reports; the cuts into Spark queries; the delivery guarantee. `drawing` and `mermaid` show them;
-`as_json` gives them to programs.
+`text.drawing` and `mermaid.mermaid` format an explanation; `as_json` returns it as data.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from typing import Any, get_args
 
 from headrace.connectors.base import Guarantee
 from headrace.plan.graph import Graph
-from headrace.plan.guarantees import Promise, promises
+from headrace.plan.guarantees import SinkGuarantee, sink_guarantees
 from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
 from headrace.steps.base import Node, Ref
@@ -23,7 +21,7 @@ from headrace.steps.unrouted import describe_unrouted, list_unrouted
 
 @dataclass(frozen=True)
 class Step:
-    """One step: its description, its tier, and its queries (by number, from 1; none if unused)."""
+    """A step: its description, its execution tier, and the numbers of its queries, from 1."""
 
     name: str
     verb: str
@@ -32,19 +30,19 @@ class Step:
     queries: tuple[int, ...]
     place: str
     state: StateBound | None
-    """What it remembers between batches, and how much that can become."""
+    """The state that it stores, and the bound of its size."""
     real_time: RealTime
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is known of a plan before it runs."""
+    """The explanation of a plan."""
 
     graph: Graph
     steps: dict[str, Step]
     queries: tuple[Query, ...]
-    promises: tuple[Promise, ...]
-    """What each sink gets, in plan order."""
+    sink_guarantees: tuple[SinkGuarantee, ...]
+    """The guarantee of each sink, in plan order."""
 
     @property
     def name(self) -> str:
@@ -54,24 +52,25 @@ class Explanation:
     def guarantee(self) -> Guarantee:
         """Return the delivery guarantee of the whole pipeline: that of its weakest sink."""
         order: tuple[Guarantee, ...] = get_args(Guarantee)
-        return min((promise.guarantee for promise in self.promises), key=order.index, default="exactly_once")
+        guarantees = (each.guarantee for each in self.sink_guarantees)
+        return min(guarantees, key=order.index, default="exactly_once")
 
     @property
     def cuts(self) -> frozenset[tuple[Ref, str]]:
-        """The edges, (output, step that reads it), that go from one query to another through an exchange."""
-        logs = {ref for query in self.queries for ref in query.writes}
+        """The edges, as (output, reading step), that go through an exchange."""
+        exchanges = {ref for query in self.queries for ref in query.writes}
         return frozenset(
             (ref, node.name)
             for node in self.graph
             for ref in node.inputs
-            if ref in logs and not set(self.steps[ref.step].queries) & set(self.steps[node.name].queries)
+            if ref in exchanges and not set(self.steps[ref.step].queries) & set(self.steps[node.name].queries)
         )
 
 
 def explain(graph: Graph) -> Explanation:
-    """Gather the facts of a plan that has been checked."""
+    """Explain a plan that has been checked."""
     queries = tuple(queries_of(graph))
-    held = [steps_of(graph, query) for query in queries]
+    steps_by_query = [steps_of(graph, query) for query in queries]
     steps = {}
     for node in graph:
         tier = node.tier(graph)
@@ -81,35 +80,35 @@ def explain(graph: Graph) -> Explanation:
             node.verb,
             (*filter(None, node.description()), *unrouted),
             tier,
-            tuple(number for number, names in enumerate(held, 1) if node.name in names),
+            tuple(number for number, names in enumerate(steps_by_query, 1) if node.name in names),
             graph.places.get(node.name, ""),
             node.state_bound(graph),
             real_time_of(graph, node, queries, python=tier.python),
         )
-    return Explanation(graph, steps, queries, tuple(promises(graph)))
+    return Explanation(graph, steps, queries, tuple(sink_guarantees(graph)))
 
 
 def steps_of(graph: Graph, query: Query) -> list[str]:
-    """Return the steps that run in a query, in plan order: from what it reads to its sinks."""
-    logs = {ref.step for ref in query.reads}
+    """Return the steps that run in a query, in plan order."""
+    exchanges = {ref.step for ref in query.reads}
     todo = [query.output.step, *query.sinks]
     reached = set[str]()
     while todo:
         name = todo.pop()
-        if name not in reached and not (name in logs and name != query.output.step):
+        if name not in reached and not (name in exchanges and name != query.output.step):
             reached.add(name)
             todo += [ref.step for ref in graph[name].inputs]
     return [node.name for node in graph if node.name in reached]
 
 
 def as_json(explanation: Explanation) -> dict[str, Any]:
-    """Return the explanation as plain data; its keys are a contract, as those of every `--json` are."""
+    """Return the explanation as plain data; its keys are part of the public interface (`--json`)."""
     return {
         "pipeline": explanation.name,
         "guarantee": explanation.guarantee,
         "steps": [_step(explanation, node) for node in explanation.graph],
         "queries": [_query(explanation, query) for query in explanation.queries],
-        "delivery": [asdict(promise) for promise in explanation.promises],
+        "delivery": [asdict(each) for each in explanation.sink_guarantees],
     }
 
 

@@ -1,4 +1,4 @@
-"""An explanation as a Mermaid flowchart, for README files and wikis: one frame for each query."""
+"""Format an explanation as a Mermaid flowchart with a subgraph per query."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLOURS = {"native": "#2f855a", "kernel": "#2b6cb0", "arrow": "#805ad5", "pytho
 
 
 def mermaid(explanation: Explanation) -> str:
-    """Return the flowchart. A step that runs in several queries stands outside their frames."""
+    """Return the flowchart; a step that runs in several queries is outside of the subgraphs."""
     return "\n".join([*_lines(explanation), ""])
 
 

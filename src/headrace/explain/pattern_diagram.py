@@ -1,8 +1,7 @@
-"""A pattern as a state diagram: one state for each step, one edge for each way from a row to the next.
+"""State diagrams of patterns: a state per step, an edge for each possible next step.
 
-The edges are those of Glushkov's automaton: which steps can begin a part, which can end it, and which follow
-which. Steps that must not come are no states; they stand on the edges they forbid. `mermaid` writes it for
-README files and wikis.
+The edges are those of Glushkov's automaton, from the first and last steps of each part and the steps that can
+follow each other. Negated steps are labels of the edges that they forbid.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class State:
 
 @dataclass(frozen=True)
 class Edge:
-    """A way from one step (or the start) to another (or the end), and what may and must not lie between."""
+    """A transition between steps, the start or the end; the label has contiguity and negated steps."""
 
     source: str
     target: str
@@ -43,7 +42,7 @@ class Diagram:
     states: tuple[State, ...]
     edges: tuple[Edge, ...]
     limit: str = ""
-    """How long a match may take."""
+    """The time limit of a match."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +50,16 @@ class _Part:
     """The first and last states of a sequence, the edges inside it, and whether it may be empty."""
 
     firsts: tuple[tuple[str, str], ...]
-    """Steps it can begin with, each with what stands on the edge that leads there."""
+    """Steps it can begin with, each with the label of the edge that leads there."""
     lasts: tuple[str, ...]
     empty: bool
     edges: tuple[Edge, ...]
     forbidden: str = ""
-    """What must not follow it."""
+    """Label of the negated steps after it."""
 
 
 def diagram_of(node: Match) -> Diagram:
-    """Return the diagram of a step's pattern.
+    """Return the diagram of the pattern of a step.
 
     >>> from headrace import patterns
     >>> from headrace.steps.base import Ref
@@ -116,7 +115,7 @@ def _then(before: _Part, element: Element) -> _Part:
     entered = tuple((name, _join(label, own)) for name, own in part.firsts)
     edges = [Edge(last, name, text) for last in before.lasts for name, text in entered]
     return _Part(
-        (*before.firsts, *(part.firsts if before.empty else ())),  # nothing comes before the first row
+        (*before.firsts, *(part.firsts if before.empty else ())),  # edges to the first row have no label
         (*part.lasts, *(before.lasts if part.empty else ())),
         before.empty and part.empty,
         (*before.edges, *edges, *part.edges),
@@ -125,7 +124,7 @@ def _then(before: _Part, element: Element) -> _Part:
 
 
 def _repeat(element: Element) -> _Part:
-    """Return an element by itself, with the edges of its repeats."""
+    """Return the part of an element, with the edges of its repetitions."""
     part = _alone(element)
     edges = part.edges
     if element.times is not None and element.times.most != 1:

@@ -1,7 +1,4 @@
-"""State diagrams of patterns as SVG.
-
-Steps in a row, edges that skip steps above them, edges back below them.
-"""
+"""State diagrams of patterns as SVG: steps in a row, edges that skip steps above, edges back below."""
 
 from __future__ import annotations
 
@@ -45,9 +42,13 @@ class _Layout:
         self.conditions = {state.name: _condition_lines(state) for state in diagram.states}
         self.box = 29 + _LINE * max((len(lines) for lines in self.conditions.values()), default=1)
         self.spans = dict(self._spans())
-        straight = max((len(_label_lines(edge)) for edge in diagram.edges if self._straight(edge)), default=1)
-        above = max((self._level(edge) for edge in diagram.edges if self._forward(edge)), default=0)
-        below = max((1 + self._level(edge) for edge in diagram.edges if not self._forward(edge)), default=0)
+        straight = max(
+            (len(_label_lines(edge)) for edge in diagram.edges if self._is_straight(edge)), default=1
+        )
+        above = max((self._level(edge) for edge in diagram.edges if self._is_forward(edge)), default=0)
+        below = max(
+            (1 + self._level(edge) for edge in diagram.edges if not self._is_forward(edge)), default=0
+        )
         self.middle = _TITLE + _ABOVE + max(above * _LEVEL, straight * _LINE - self.box / 2) + self.box / 2
         self.height = self.middle + self.box / 2 + below * _LEVEL + _BELOW
         title = len(diagram.name) * 9.0 + (len(diagram.limit) + 3) * _LABEL
@@ -80,10 +81,7 @@ class _Layout:
             yield Text(center, first + 1 + number * _LINE, line, kind, "middle", _SMALL)
 
     def _spans(self) -> Iterator[tuple[str, tuple[float, float]]]:
-        """Yield the left and right side of each state.
-
-        Gaps leave room for the label of the edge across them.
-        """
+        """Yield the left and right side of each state; gaps are as wide as the label of their edge."""
         left = float(_SIDE)
         for name, after in zip(self.order, [*self.order[1:], ""], strict=True):
             longest = max((len(line) for line in self.conditions.get(name, ())), default=0)
@@ -94,11 +92,11 @@ class _Layout:
             label = max((len(line) for edge in edges for line in _label_lines(edge)), default=0)
             left += width + max(60.0, 34 + label * _LABEL)
 
-    def _forward(self, edge: Edge) -> bool:
+    def _is_forward(self, edge: Edge) -> bool:
         return self.order.index(edge.target) > self.order.index(edge.source)
 
-    def _straight(self, edge: Edge) -> bool:
-        return self._forward(edge) and self._level(edge) == 0
+    def _is_straight(self, edge: Edge) -> bool:
+        return self._is_forward(edge) and self._level(edge) == 0
 
     def _level(self, edge: Edge) -> int:
         """Return the number of states that the edge passes."""
@@ -111,7 +109,7 @@ class _Layout:
 
     def _edge(self, edge: Edge) -> Iterator[Mark]:
         (_, from_right), (to_left, _) = self.spans[edge.source], self.spans[edge.target]
-        if not self._straight(edge):
+        if not self._is_straight(edge):
             yield from self._curve(edge)
             return
         yield Path(((from_right, self.middle), (to_left - 7, self.middle)), "edge")
@@ -120,7 +118,7 @@ class _Layout:
 
     def _curve(self, edge: Edge) -> Iterator[Mark]:
         source, target = (sum(self.spans[name]) / 2 for name in (edge.source, edge.target))
-        side = -1 if self._forward(edge) else 1
+        side = -1 if self._is_forward(edge) else 1
         far = self.middle + side * (self.box / 2 + (self._level(edge) + (side + 1) / 2) * _LEVEL)
         begins, ends = (self.middle + side * self._half(name) for name in (edge.source, edge.target))
         shift = 14 if edge.source == edge.target else 0
@@ -142,7 +140,7 @@ class _Layout:
 
 
 def _condition_lines(state: State) -> list[str]:
-    """Break a condition before `and` and `or`, and elsewhere only where a part is too long."""
+    """Break a long condition before `and` and `or`, and inside parts that are too long."""
     if not state.condition:
         return ["any row"]
     whole = " ".join(state.condition.split())

@@ -1,4 +1,4 @@
-"""The layout of a plan as rails: rows flow down, a step is a mark on its rail, branches leave to the right.
+"""Lay out a plan as rails: rows flow down, a step is a mark on its rail, branches leave to the right.
 
     ◉ tx
     ├─╮ dead_letters
@@ -10,8 +10,8 @@
     ● totals
     ■ totals_table
 
-Side branches come first and end soon, so the longest way stays on the left. A step that needs several streams
-is drawn when the last of them is there.
+Side branches are drawn first, so that the longest path stays on the left. A step with several inputs is drawn
+after the last of them.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ SOURCE, STEP, STATE, SINK = "◉", "○", "●", "■"
 
 @dataclass(frozen=True)
 class RailRow:
-    """One line of the layout: the rails, and either the step marked on them or the label of a branch."""
+    """A line of the layout: the rails, and either a step or the label of a branch."""
 
     rails: str
     below: str
-    """The rails as they go on under this line, for more lines of text about it."""
+    """The rails below this line, for further lines of text about the step."""
     node: Node | None = None
     label: str = ""
 
 
 @dataclass
 class _Lane:
-    """A rail below a step: the edges still to be drawn from it, the one that stays on the rail last."""
+    """A rail below a step: its edges that are not drawn yet; the last one stays on the rail."""
 
     edges: list[tuple[Ref, Node]]
 
@@ -66,15 +66,17 @@ class _Layout:
     def _next(self) -> Node | None:
         for lane in reversed(self.lanes):
             for _, consumer in lane.edges if lane else []:
-                if self._ready(consumer):
+                if self._is_ready(consumer):
                     return consumer
-        return next((node for node in self.graph if node.name not in self.drawn and self._ready(node)), None)
+        return next(
+            (node for node in self.graph if node.name not in self.drawn and self._is_ready(node)), None
+        )
 
-    def _ready(self, node: Node) -> bool:
+    def _is_ready(self, node: Node) -> bool:
         return all(ref.step in self.drawn for ref in node.inputs)
 
     def _draw(self, node: Node) -> None:
-        column = self._enter(node)
+        column = self._join_inputs(node)
         self.drawn.add(node.name)
         lane = _Lane(self._edges(node))
         self.lanes[column] = lane if lane.edges else None
@@ -87,29 +89,32 @@ class _Layout:
             for consumer in self.graph.consumers[Ref(node.name, out)]
         ]
         return sorted(
-            edges, key=lambda edge: (edge[0].output in (MAIN, node.outputs[0]), self._below(edge[1]))
+            edges,
+            key=lambda edge: (edge[0].output in (MAIN, node.outputs[0]), self._count_downstream(edge[1])),
         )
 
-    def _below(self, node: Node) -> int:
+    def _count_downstream(self, node: Node) -> int:
         """Return the number of steps downstream; the longest path stays on the rail."""
         return sum(node in self.graph.upstream(other) for other in self.graph)
 
-    def _enter(self, node: Node) -> int:
-        """Bring the rails of the step's inputs together; returns the column it stands in."""
-        taken = {column: [edge for edge in lane.edges if edge[1] is node] for column, lane in self._live()}
+    def _join_inputs(self, node: Node) -> int:
+        """Join the rails of the inputs of a step; return the column of the step."""
+        taken = {
+            column: [edge for edge in lane.edges if edge[1] is node] for column, lane in self._open_lanes()
+        }
         taken = {column: edges for column, edges in taken.items() if edges}
         if not taken:
-            if self.rows and not self._live():
+            if self.rows and not self._open_lanes():
                 self.rows.append(RailRow("", ""))
-            return self._free(-1)
-        above = dict(self._live())
+            return self._free_column(-1)
+        above = dict(self._open_lanes())
         ending = [column for column, edges in taken.items() if len(edges) == len(above[column].edges)]
         labels = [label for edges in taken.values() for edge in edges for label in self._labels(edge)]
         for column, edges in taken.items():
             above[column].edges = [edge for edge in above[column].edges if edge not in edges]
         for column in ending:
             self.lanes[column] = None
-        at = ending[0] if ending else self._free(max(taken))
+        at = ending[0] if ending else self._free_column(max(taken))
         self.lanes[at] = _Lane([])
         if labels or set(taken) != {at}:
             self._join(set(above), {*taken, at}, ", ".join(labels))
@@ -123,7 +128,7 @@ class _Layout:
         ]
 
     def _join(self, above: set[int], joined: set[int], label: str) -> None:
-        below = {column for column, _ in self._live()}
+        below = {column for column, _ in self._open_lanes()}
         first, last = min(joined), max(joined)
         cells = []
         for column in range(max(above | below) + 1):
@@ -131,7 +136,7 @@ class _Layout:
             way = ("u" if column in above else "") + ("d" if column in below else "")
             left, right = first < column <= last, first <= column < last
             if way and not ends:
-                left = False  # a rail that is only crossed is drawn whole
+                left = False  # a rail that is only crossed is not interrupted
             cells.append(BOXES[way + ("l" if left else "") + ("r" if right and (ends or not way) else "")])
             cells.append("─" if right else " ")
         shown = "".join(cells).rstrip()
@@ -141,10 +146,10 @@ class _Layout:
             )
         self.rows.append(RailRow(shown, self._rails(), None, label))
 
-    def _live(self) -> list[tuple[int, _Lane]]:
+    def _open_lanes(self) -> list[tuple[int, _Lane]]:
         return [(column, lane) for column, lane in enumerate(self.lanes) if lane is not None]
 
-    def _free(self, after: int) -> int:
+    def _free_column(self, after: int) -> int:
         for column in range(after + 1, len(self.lanes)):
             if self.lanes[column] is None:
                 return column
@@ -160,17 +165,17 @@ class _Layout:
 
 
 def rails(graph: Graph, cuts: Set[tuple[Ref, str]] = frozenset()) -> list[RailRow]:
-    """Return the lines of the layout, from top to bottom. The plan must have been checked.
+    """Return the lines of the layout of a checked plan, from top to bottom.
 
     Args:
         graph: the plan.
-        cuts: the edges, (output, step that reads it), that go through an exchange.
+        cuts: the edges, as (output, reading step), that go through an exchange.
     """
     return _Layout(graph, cuts).run()
 
 
 def mark_of(node: Node) -> str:
-    """Return the mark of a step: read, stateless, stateful or written."""
+    """Return the mark of a step: source, stateless, stateful or sink."""
     if isinstance(node, Sink):
         return SINK
     if isinstance(node, Source) or not node.inputs:

@@ -1,8 +1,7 @@
-"""The pattern of a `MATCH_RECOGNIZE` as a state diagram: one state for each place where a variable stands.
+"""State diagrams of `MATCH_RECOGNIZE` patterns: a state for each occurrence of a variable.
 
-As in `pattern_diagram` the edges are those of Glushkov's automaton. Of alternatives the preferred one comes
-first; anchors stand on the edges that they allow; a PERMUTE is one state, for all its orders would be too
-many.
+As in `pattern_diagram`, the edges are those of Glushkov's automaton. The preferred alternative is first;
+anchors are labels of edges; a PERMUTE is a single state.
 """
 
 from __future__ import annotations
@@ -31,22 +30,19 @@ _ANCHORS = {"start": "first of the partition", "end": "last of the partition"}
 
 @dataclass(frozen=True)
 class _Part:
-    """The first and last states of a part, the edges inside it, and whether it may match no row.
-
-    By itself: nothing.
-    """
+    """The first and last states of a part, the edges inside it, and whether it may match no row."""
 
     firsts: tuple[tuple[str, str], ...] = ()
-    """States it can begin with, each with what stands on the edge that leads there."""
+    """States it can begin with, each with the label of the edge that leads there."""
     lasts: tuple[tuple[str, str], ...] = ()
-    """States it can end with, each with what stands on the edge that leads on."""
+    """States it can end with, each with the label of the edge that leaves it."""
     empty: str | None = ""
-    """What must hold where it is no row; None where it can't be none."""
+    """The condition under which it matches no row; None if it always matches a row."""
     edges: tuple[Edge, ...] = ()
 
 
 def row_diagram_of(node: RowPattern) -> Diagram:
-    """Return the diagram of a clause's pattern.
+    """Return the diagram of the pattern of a clause.
 
     >>> from headrace.steps.base import Ref
     >>> from headrace.sql.match_recognize.statement import split_statement
@@ -72,10 +68,7 @@ def row_diagram_of(node: RowPattern) -> Diagram:
 
 
 def _merge(edges: list[Edge]) -> tuple[Edge, ...]:
-    """Merge the edges between two states into one, with all labels.
-
-    A repeat inside a repeat leads there twice.
-    """
+    """Merge the edges between two states into one with all labels; nested repetitions have duplicates."""
     labels: dict[tuple[str, str], dict[str, None]] = {}
     for edge in edges:
         labels.setdefault((edge.source, edge.target), {})[edge.label] = None
@@ -84,7 +77,7 @@ def _merge(edges: list[Edge]) -> tuple[Edge, ...]:
 
 @dataclass
 class _States:
-    """Makes the parts of a pattern, and a state for each variable on the way."""
+    """Builds the parts of a pattern, and a state for each occurrence of a variable."""
 
     define: dict[str, str]
     states: list[State] = field(default_factory=list)

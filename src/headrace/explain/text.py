@@ -1,6 +1,6 @@
-"""An explanation as text for a terminal: the rails, then queries, tiers, state and delivery.
+"""Format an explanation as text for a terminal: the rails, then queries, tiers, state and delivery.
 
-A line is a list of spans, (text, role): the command line gives each role a colour, `text_of` drops them.
+A line is a tuple of spans, (text, role): the command line maps roles to colours, `text_of` drops them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SEPARATOR = " · "
 
 
 def drawing(explanation: Explanation, *, width: int = 100) -> list[Line]:
-    """The whole text, wrapped to a width."""
+    """Return the lines of an explanation, wrapped to a width."""
     return [
         *_title(explanation),
         *_graph(explanation, width),
@@ -32,7 +32,7 @@ def drawing(explanation: Explanation, *, width: int = 100) -> list[Line]:
 
 
 def text_of(lines: Iterable[Line]) -> str:
-    """The lines without their roles."""
+    """Return the text of lines without roles."""
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
@@ -84,7 +84,7 @@ def _display_name(step: Step) -> str:
 
 
 def filled(phrases: Iterable[str], width: int) -> list[str]:
-    """Phrases side by side as far as they fit; one that is too long alone is wrapped."""
+    """Join phrases to lines of a maximum width; wrap a phrase that is too long."""
     lines = [""]
     for phrase in phrases:
         joined = f"{lines[-1]}{_SEPARATOR}{phrase}" if lines[-1] else phrase
@@ -101,33 +101,28 @@ def _queries(explanation: Explanation, width: int) -> Iterator[Line]:
         return
     yield from _heading("Queries", "what Spark runs; each stateful step has one query")
     for number, query in enumerate(explanation.queries, 1):
-        way = _way(explanation, query)
+        path = _path(explanation, query)
         lead = f"  {number:>2}  "
-        for count, part in enumerate(textwrap.wrap(way, max(width - len(lead), 30), break_on_hyphens=False)):
+        for count, part in enumerate(textwrap.wrap(path, max(width - len(lead), 30), break_on_hyphens=False)):
             yield (lead if count == 0 else " " * len(lead), "query"), (part, "fact")
 
 
-def _way(explanation: Explanation, query: Query) -> str:
+def _path(explanation: Explanation, query: Query) -> str:
+    """Return the sources and exchanges, the named steps, and the sinks and exchanges of a query."""
     graph = explanation.graph
-    begins = [*query.sources, *(f"log of {ref}" for ref in query.reads)]
-    tip = [query.output.step] if graph[query.output.step].stateful else []
-    ends_or_begins = {*begins, *tip, *query.sinks, *query.sources}
-    between = [
+    starts = [*query.sources, *(f"exchange of {ref}" for ref in query.reads)]
+    ends = [*query.sinks, *(f"exchange of {ref}" for ref in query.writes)]
+    steps = [
         name
         for name in steps_of(graph, query)
-        if name not in ends_or_begins and ":" not in name and not graph[name].stateful
+        if name not in (*query.sources, *query.sinks)
+        and (name == query.output.step if graph[name].stateful else ":" not in name)
     ]
-    ends = [*query.sinks, *(f"log of {ref}" for ref in query.writes)]
-    middle = _in_order(explanation, [*between, *tip])
-    return " → ".join(filter(None, [", ".join(begins), ", ".join(middle), ", ".join(ends)]))
-
-
-def _in_order(explanation: Explanation, names: list[str]) -> list[str]:
-    return [node.name for node in explanation.graph if node.name in names]
+    return " → ".join(filter(None, [", ".join(starts), ", ".join(steps), ", ".join(ends)]))
 
 
 def _tiers(explanation: Explanation, width: int) -> Iterator[Line]:
-    steps = [step for step in explanation.steps.values() if _worth_saying(step)]
+    steps = [step for step in explanation.steps.values() if _is_notable(step)]
     if not steps:
         return
     yield from _heading("Tiers", "where steps run; the others are plain Spark expressions")
@@ -151,23 +146,24 @@ def _state(step: Step) -> Iterator[str]:
             )
 
 
-def _worth_saying(step: Step) -> bool:
+def _is_notable(step: Step) -> bool:
+    """True if a step has state, or is more than a Spark SQL expression."""
     return step.state is not None or step.tier.name != "native" or step.tier.why.startswith("a Column")
 
 
 def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
-    if not explanation.promises:
+    if not explanation.sink_guarantees:
         return
     yield from _heading("Delivery", f"{_words(explanation.guarantee)} from end to end")
-    name_width = max(len(promise.sink) for promise in explanation.promises) + 2
-    for promise in explanation.promises:
-        weak = promise.guarantee == explanation.guarantee != "exactly_once"
+    name_width = max(len(each.sink) for each in explanation.sink_guarantees) + 2
+    for each in explanation.sink_guarantees:
+        weak = each.guarantee == explanation.guarantee != "exactly_once"
         indent = 2 + name_width + 15
-        reason = f"{promise.because}{f' (weakest link); better: {promise.better}' if weak else ''}"
+        reason = f"{each.because}{f' (weakest link); better: {each.better}' if weak else ''}"
         lines = textwrap.wrap(reason, max(width - indent, 30))
         head = (
-            (f"  {promise.sink:<{name_width}}", "name"),
-            (f"{_words(promise.guarantee):<15}", promise.guarantee),
+            (f"  {each.sink:<{name_width}}", "name"),
+            (f"{_words(each.guarantee):<15}", each.guarantee),
         )
         yield (*head, (lines[0], "fact"))
         for line in lines[1:]:
@@ -175,7 +171,7 @@ def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:
 
 
 def _real_time(explanation: Explanation, width: int) -> Iterator[Line]:
-    """Yield the obstacles to real-time mode; if there are none, the differences there."""
+    """Yield the reasons why real-time mode is blocked; if there are none, what differs in it."""
     steps = [step for step in explanation.steps.values() if step.queries]
     if not steps:
         return
@@ -198,7 +194,7 @@ def _describe(step: Step, blocked: bool) -> tuple[str, ...]:
 
 
 def _name(step: Step) -> str:
-    """A step that has no name of its own is called by its verb."""
+    """Return the name of a step; the verb of an anonymous one."""
     return step.name if ":" not in step.name else step.verb
 
 

@@ -1,4 +1,4 @@
-"""Row counts of stateful steps, and the time that a step follows."""
+"""Row counters of stateful steps; the time of a step."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Time = Literal["event", "clock"]
-"""`clock` for ingestion and processing time, where the clock is the watermark."""
+"""`clock` for ingestion and processing time, where the watermark is the clock."""
 
 
 class Counts:
-    """The row counts of a running step, as its tasks have added them up so far.
+    """The kernel's row counters of a step, summed over its tasks; a retried task counts once.
 
-    `rows = folded + late + pending`; a row in several windows is `placed` in each, and `placed = settled +
-    lost` + what is in open windows. A task that runs twice counts once.
+    `rows = folded + late + pending`. A row in several windows is `placed` in each: `placed = settled + lost +
+    forgotten` + rows in open windows. `RowAccounting` has the public names.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -29,14 +29,11 @@ class Counts:
         return _read_counts(self._kernel.asJson())
 
     def of(self, epoch: int) -> dict[str, int]:
-        """Return the counts of one epoch by name, once all of it has been computed."""
+        """Return the counts of one epoch by name; call after all its rows have been computed."""
         return _read_counts(self._kernel.of(epoch))
 
     def take(self, epoch: int) -> dict[str, int]:
-        """Return the counts of one epoch by name, once all of it has been computed.
-
-        Those before it are forgotten.
-        """
+        """Return the counts of one epoch like `of`, and drop those of earlier epochs."""
         return _read_counts(self._kernel.take(epoch))
 
 

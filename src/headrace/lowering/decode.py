@@ -1,9 +1,8 @@
-"""Bytes to rows by the kernel's decode expression, and the records that don't decode.
+"""Decode records with the kernel's expression; collect those that cannot be decoded as dead letters.
 
-The expression is non-deterministic in Spark's sense, so it is evaluated exactly once for each record that a
-job reads. It gives null for a record that doesn't decode; that row is filtered out here, and its dead letter
-is in `DeadLetters` by the time the job has ended. A job that reads the frame twice collects the same dead
-letters twice; `DeadLetters.take` returns each once.
+The expression is marked non-deterministic, so that Spark evaluates it once per record that a job reads. It
+returns null for a record that cannot be decoded; the row is filtered out, and its dead letter is in
+`DeadLetters` when the job has ended. A dead letter that was collected twice is returned once.
 """
 
 from __future__ import annotations
@@ -34,9 +33,7 @@ _FAILED = re.compile(r"DecodeFailure: (source `.*?`, partition .*?, position -?\
 
 @dataclass(frozen=True)
 class DeadLetters:
-    """The records of one source that didn't decode since the last `take`.
-
-    One epoch's, if taken in each epoch.
+    """The dead letters of one source since the last `take`.
 
     With `on_error="skip"` there is only `count`, with `"fail"` there are none.
     """
@@ -45,23 +42,23 @@ class DeadLetters:
     _spark: SparkSession
     collector: Any
     _convert: Callable[[DataFrame], DataFrame] | None = None
-    """Applied to the collected rows; the dead letters of functions are encoded."""
+    """Decodes the collected rows; the dead letters of functions are encoded."""
 
     @property
     def count(self) -> int:
-        """Return the number of dead letters, each position once."""
+        """Return the number of dead letters with distinct positions."""
         return int(self.collector.count(java_session(self._spark)))
 
     def take(self) -> DataFrame:
         """Return and clear the dead letters, as rows of `headrace.formats.dead_letters.DEAD_LETTERS`.
 
-        Above 64 MiB they are read from files, which the next `reset` deletes.
+        Above 64 MiB they are in spilled files, which the next `reset` deletes.
         """
         rows = DataFrame(self.collector.take(java_session(self._spark)), self._spark)
         return rows if self._convert is None else self._convert(rows)
 
     def reset(self) -> None:
-        """Drop the dead letters of an epoch that failed, and the spilled files of the epoch before."""
+        """Drop the dead letters of a failed epoch and the spilled files of the previous one."""
         self.collector.clear()
 
 
@@ -76,22 +73,22 @@ def decode_records(
     dead_letter_bytes: int = DEAD_LETTER_BYTES,
     spill_directory: str | Path | None = None,
 ) -> tuple[DataFrame, DeadLetters]:
-    """Return the records of `frame` as rows, and the collector of those that don't decode.
+    """Return the decoded rows of `frame`, and its dead letters.
 
     Args:
-        spark: The session.
-        frame: Has `value binary, partition string, offset bigint`, and any other columns, which are kept; of
-            a struct `__metadata` the fields are.
-        format: How a record is written.
-        schema: The columns wanted; None for the format's own.
-        on_error: `fail` ends the job (see `as_source_error`), `skip` counts, `divert` collects.
-        source: The source's name, for messages and dead letters.
-        dead_letter_bytes: Size above which the dead letters of an epoch are spilled to files.
-        spill_directory: Directory of these files, shared by tasks and driver; default: a temporary one.
+        spark: the session.
+        frame: has `value binary, partition string, offset bigint` and other columns, which are kept; a struct
+            `__metadata` is expanded.
+        format: the format of the records.
+        schema: the columns; default: those of the format.
+        on_error: `fail` fails the job (see `as_source_error`), `skip` counts, `divert` collects.
+        source: the name of the source.
+        dead_letter_bytes: size above which the dead letters of an epoch are spilled to files.
+        spill_directory: directory of these files, shared by tasks and driver; default: a temporary one.
 
     Returns:
-        A frame with the schema's columns, the kept ones and `__position struct<source, partition, offset>`;
-        and the dead letters, which are complete when a job over the frame has ended.
+        Rows with the columns of the schema, the kept columns and `__position struct<source, partition,
+        offset>`; and the dead letters, which are complete when a job over the rows has ended.
     """
     columns = format.check_schema(schema, where=f"source `{source}`")
     kernel = _kernel(spark)
@@ -115,16 +112,16 @@ def decode_records(
     rows = frame.select(Column(column).alias(_DECODED), *columns_kept, position).where(
         f.col(_DECODED).isNotNull()
     )
-    # Metadata come as a struct, because a column of theirs may be called `partition` or `offset` too.
+    # Metadata is a struct, because a metadata column may be called `partition` or `offset`.
     others = [f"{_METADATA}.*" if name == _METADATA else quote_name(name) for name in kept]
     return rows.select(f"{_DECODED}.*", *others, "__position"), DeadLetters(source, spark, collector)
 
 
 def as_source_error(error: BaseException) -> SourceError | None:
-    """Return the error for the user, if a Spark job failed because of a record that doesn't decode."""
+    """Return a `DecodeError` if a Spark job failed because of a record that cannot be decoded."""
     text = str(error)
     if failed := _FAILED.search(text):
-        hint = 'on_error="divert" sends such records to the source\'s `dead_letters` and goes on'
+        hint = 'on_error="divert" sends such records to the source\'s `dead_letters` and continues'
         return DecodeError(failed[2], where=failed[1], hint=hint)
     return None
 

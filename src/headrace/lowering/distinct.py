@@ -1,4 +1,4 @@
-"""The bridge to the kernel's `Distinct`."""
+"""Lower `distinct` to the kernel's `Deduplicate`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.lowering.expressions import TIME, position_column
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
@@ -15,19 +16,16 @@ if TYPE_CHECKING:
     from headrace.lowering.counts import Counts
     from headrace.steps.stateful.distinct import Distinct
 
-_NO_POSITION = "cast(null as struct<source: string, partition: string, offset: bigint>)"
-
 
 def drop_duplicates(spark: SparkSession, frame: DataFrame, node: Distinct, counts: Counts) -> DataFrame:
-    """Return the step's tagged rows: `__main` without repeats, `__late` those it can't judge any more."""
-    time = F.unix_micros("__ts") if "__ts" in frame.columns else F.lit(None).cast("bigint")
-    position = F.col("__position") if "__position" in frame.columns else F.expr(_NO_POSITION)
+    """Return tagged rows: `main` without duplicates, `late` after the deduplication state has expired."""
+    time = F.unix_micros(TIME) if TIME in frame.columns else F.lit(None).cast("bigint")
     keys = [frame[f"`{name}`"] for name in node.on]
     packed = frame.select(
         F.struct(*keys).alias("key"),
         F.struct(*(frame[f"`{name}`"] for name in frame.columns)).alias("data"),
         time.alias("time"),
-        position.alias("position"),
+        position_column(frame).alias("position"),
     )
     operator = kernel(spark).dedup.Deduplicate
     return DataFrame(operator.apply(java_frame(packed), node.within, counts._kernel), spark)

@@ -1,4 +1,4 @@
-"""The event time of rows: values that don't count, and rows too far ahead of the clock."""
+"""Event time columns: invalid values, and rows too far ahead of the clock."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 AHEAD = "__ahead"
 """True for rows further ahead of the clock than `max_ahead`; their `__ts` is null."""
 MARK = "__wm"
-"""The time of rows that count for the watermark, where not all do."""
+"""The event time of rows that advance the watermark; null for other rows."""
 _YEARS = "between timestamp'0001-01-01 00:00:00' and timestamp'9999-12-31 23:59:59.999999'"
 
 
 def check_event_time(frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
-    """Replace event times outside the years 1 to 9999 by null, and find the rows beyond `max_ahead`."""
+    """Replace event times outside the years 1 to 9999 by null; mark rows beyond `max_ahead`."""
     if isinstance(node, ClockTime):
         return frame
     time = f"`{node.column}`"
@@ -32,10 +32,7 @@ def check_event_time(frame: DataFrame, node: EventTime | ClockTime) -> DataFrame
 
 
 def add_mark(frame: DataFrame, node: EventTime | ClockTime) -> tuple[DataFrame, str]:
-    """Return the frame and the column that the watermark follows.
-
-    A column of its own if not all rows count.
-    """
+    """Return the frame and the column of the watermark; a separate column if not all rows advance it."""
     conditions: list[Column] = []
     if isinstance(node, EventTime) and node.watermark_when is not None:
         conditions.append(column(node.watermark_when))

@@ -1,4 +1,4 @@
-"""The plan's expressions as Spark's, and the columns that are Headrace's own."""
+"""Convert expressions of the plan to Spark columns; names of hidden columns."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 HIDDEN = "__"
 TIME = "__ts"
 POSITION = "__position"
+_POSITION_TYPE = "struct<source: string, partition: string, offset: bigint>"
 ROUTE = "__route"
 OUTPUT = "__output"
 REFINED = "__refined"
-"""The label of accumulating panes that a stateful step reads; the kernel retracts panes for such a step."""
+"""The label of accumulating panes that a stateful step reads; the kernel emits retractions for it."""
 
 
 def column(expression: Expression) -> Column:
-    """Return an expression of the plan as Spark's."""
+    """Return an expression of the plan as a Spark column."""
     if isinstance(expression, PythonFold):
         return collect_arguments(expression)
     return expression.column if isinstance(expression, Opaque) else F.expr(expression)
@@ -31,6 +32,11 @@ def collect_arguments(folded: PythonFold) -> Column:
     """Collect the arguments of each row for an aggregate in Python."""
     arguments = [F.expr(item) if isinstance(item, str) else item for item in folded.aggregate.of]
     return F.collect_list(F.struct(*(item.alias(f"_{i}") for i, item in enumerate(arguments))))
+
+
+def position_column(frame: DataFrame) -> Column:
+    """Return the arrival position of a row; null if the frame has none."""
+    return F.col(POSITION) if POSITION in frame.columns else F.lit(None).cast(_POSITION_TYPE)
 
 
 def name_columns(items: Named) -> list[Column]:
@@ -46,14 +52,14 @@ def visible_columns(frame: DataFrame) -> list[Column]:
 
 
 def spelled_name(frame: DataFrame, name: str) -> str:
-    """Return the name of a column as the frame spells it: Spark ignores the case of names."""
+    """Return the name of a column as it is spelled in the frame; Spark ignores the case of names."""
     if name in frame.columns:
         return name
     return next((own for own in frame.columns if own.lower() == name.lower()), name)
 
 
 def drop_hidden(frame: DataFrame) -> DataFrame:
-    """Return the rows without Headrace's own columns."""
+    """Return the rows without hidden columns."""
     if REFINED in frame.columns:
         frame = frame.where(F.col(REFINED).isin("update_after", "empty"))
     return frame.drop(*hidden_columns(frame))

@@ -1,4 +1,4 @@
-"""Plans as DataFrames: for going on in PySpark, for explaining, and for running as a batch."""
+"""Outputs of a plan as DataFrames, for use in PySpark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def frame_of(graph: Graph, ref: Ref, *, how: Literal["stream", "batch"] = "strea
     Args:
         graph: the plan.
         ref: the output.
-        how: `"stream"`, or `"batch"` over all that the sources hold now.
+        how: `"stream"`, or `"batch"` over the present rows of the sources.
     """
     spark = open_session(graph.name, jars=jars_for(graph.connectors))
     if how == "batch":

@@ -1,7 +1,4 @@
-"""Keyed steps of the kernel over a stream, a batch, or a script of batches.
-
-Windows, joins, tables and patterns are keyed steps.
-"""
+"""Run keyed steps of the kernel (windows, joins, tables, patterns) over streams, batches and test scripts."""
 
 from __future__ import annotations
 
@@ -16,14 +13,13 @@ from headrace.spark.gateway import java_frame, kernel
 
 
 def run_keyed_step(frame: DataFrame, step: Any, counts: Counts | None = None) -> DataFrame:
-    """Return the tagged rows of a step: `__output` names the column that holds the row.
+    """Return the tagged rows of a step: `__output` is `main` or a side output, whose row is in `__<output>`.
 
     Args:
-        frame: The input with `__ts timestamp` (null: no event time) and, where arrival order is known,
-            `__position`. Over a stream the step follows the watermark; over a batch it takes all rows, then
-            the end of the input.
-        step: The kernel's step, created over the columns of the frame.
-        counts: The row accounting of a stream.
+        frame: the input with `__ts timestamp` (null: no event time) and, if arrival order is known,
+            `__position`. A batch is processed like a stream that has ended.
+        step: the kernel's step, created over the columns of the frame.
+        counts: the row counters of a stream.
     """
     spark = frame.sparkSession
     operator = kernel(spark).operators.keyed.KeyedOperator
@@ -34,26 +30,23 @@ def run_keyed_step(frame: DataFrame, step: Any, counts: Counts | None = None) ->
 
 
 class KeyedStepDriver:
-    """A step in virtual time without a streaming query: the kernel's per-key logic over state in memory.
-
-    For tests: a script of batches takes milliseconds.
-    """
+    """Runs a step in virtual time without a streaming query, with state in memory; for tests."""
 
     def __init__(
         self, spark: SparkSession, step: Any, source: DataFrame | None = None, frame: DataFrame | None = None
     ) -> None:
-        """Run scripts with the rows of the step's input; of `source`, if the step's `frame` adds columns."""
+        """Create a driver; rows of scripts have the columns of `source`, if `frame` adds columns to it."""
         frames = [java_frame(each) for each in (source, frame) if each is not None]
         self._kernel = kernel(spark).operators.keyed.KeyedDriver(step, *frames)
 
     def run(self, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the output of each batch of a script, from an empty state.
+        """Return the output of each batch of a script, starting from empty state.
 
-        A batch is `{"rows": [...], "watermark": t, "clock": t}`, with times in microseconds; without a
-        watermark the last one holds. With `"restart": True` the run resumes from its stored state before the
-        batch; with `"dies": True` it crashes in the batch, which then runs again. The result has `events`
-        (tagged rows of each batch), `doomed` (those of an attempt that crashed, else null), `counts`, `open`
-        (rows in open windows) and `keys` (keys with state).
+        A batch is `{"rows": [...], "watermark": t, "clock": t}`, with times in microseconds; the watermark
+        defaults to the last one. With `"restart": True` the step resumes from stored state before the batch;
+        with `"dies": True` it crashes in the batch and replays it. The result has `events` (tagged rows of
+        each batch), `doomed` (those of a crashed attempt, else null), `counts`, `open` (rows in open windows)
+        and `keys` (keys with state).
         """
-        answer: dict[str, Any] = json.loads(self._kernel.run(json.dumps(list(script))))
-        return answer
+        result: dict[str, Any] = json.loads(self._kernel.run(json.dumps(list(script))))
+        return result

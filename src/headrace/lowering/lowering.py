@@ -1,12 +1,12 @@
-"""From a plan to DataFrames.
+"""Lower a plan to DataFrames.
 
-`Lowering` walks the plan from wherever its frames are already known (sources, exchanges, or a micro-batch)
-and memoises; `nodes.py` has a function per kind of node, `outputs.py` divides those with several outputs.
-Streams and batches are lowered alike: `Inputs` decides which of them a source is read as.
+`Lowering` builds frames recursively from given ones (sources, exchanges, or a micro-batch) and caches them;
+`nodes.py` has a function per kind of node, and `outputs.py` selects one of several outputs. Streams and
+batches are lowered in the same way: `Inputs` determines how a source is read.
 
-Columns that start with `__` are Headrace's own. They stay with the rows through every `select`, and
-are taken off before a sink or a SQL text sees the rows: `__ts` (event time), `__position` (arrival order),
-`__route`, and for steps with several outputs `__output` with one struct for each (`__main`, `__late`).
+Columns that start with `__` are hidden: every `select` keeps them, and they are removed before a sink or a
+SQL query reads the rows. They are `__ts` (event time), `__position` (arrival order), `__route`, and for steps
+with several outputs `__output` with one struct for each (`__main`, `__late`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Inputs(Protocol):
-    """The sources and tables outside the plan."""
+    """The sources and tables of a plan."""
 
     def source(self, node: Source) -> DataFrame:
         """Return the decoded rows of a source."""
@@ -66,18 +66,18 @@ class Inputs(Protocol):
         ...
 
     def failures(self, node: FunctionStep, rows: DataFrame) -> DeadLetters | None:
-        """Return the collector of the rows that a function diverts, given its input."""
+        """Return the collector of rows that a function diverts; `rows` is its input."""
         ...
 
     def add_watermark(
         self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
     ) -> DataFrame:
-        """Put a watermark on the node's column; `sources` are those of the rows."""
+        """Set a watermark on the column of the node; `sources` are the sources of its rows."""
         ...
 
 
 class Lowering:
-    """The frames of one plan, built on demand."""
+    """The DataFrames of one plan, built on demand."""
 
     def __init__(
         self,
@@ -94,9 +94,9 @@ class Lowering:
         self.graph = graph
         self.inputs = inputs
         self.counts: dict[str, Counts] = {}
-        """Where the rows of each stateful step of the kernel are counted."""
+        """The row counters of each stateful step of the kernel."""
         self.rules: dict[str, RuleStep] = {}
-        """The steps that take their patterns from a table."""
+        """The steps that read their patterns from a table."""
         self.in_epoch = False
         """True if several sinks read the rows of a micro-batch."""
         self.persisted: list[DataFrame] = []
@@ -105,7 +105,7 @@ class Lowering:
         self._mark = mark
 
     def with_frames(self, frames: Mapping[Ref, DataFrame]) -> Lowering:
-        """Return the same with more outputs known."""
+        """Return a copy with the frames of more outputs."""
         known = {**self._frames, **{ref: self._mark(ref, frame) for ref, frame in frames.items()}}
         other = Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known, mark=self._mark)
         other.in_epoch, other.persisted = self.in_epoch, self.persisted
@@ -128,12 +128,12 @@ class Lowering:
         )
 
     def count(self, node: Node) -> Counts:
-        """Return the counters of a stateful step's rows."""
+        """Create the row counters of a stateful step."""
         self.counts[node.name] = counts = Counts(self.spark)
         return counts
 
     def changes(self, ref: Ref) -> DataFrame:
-        """Return the rows of one output as a stateful step reads them: panes may retract earlier ones."""
+        """Return the rows of one output as a changelog, if its panes can retract earlier ones."""
         return as_changes(self.frame(ref))
 
     def is_lowered(self, ref: Ref) -> bool:
@@ -141,7 +141,7 @@ class Lowering:
         return ref in self._frames
 
     def raw(self, step: str) -> DataFrame:
-        """Return all outputs of a step in one frame, as its query computes them."""
+        """Return the frame of a step with all its outputs."""
         if step not in self._raw:
             frame = self._named(step, lambda: lower(self.graph[step], self))
             reused = self.in_epoch and isinstance(self.graph[step], FunctionStep)
@@ -149,27 +149,24 @@ class Lowering:
         return self._raw[step]
 
     def _persist(self, frame: DataFrame) -> DataFrame:
-        """Keep the rows of an epoch.
-
-        User code is called once per row, though several sinks read the result.
-        """
+        """Persist the rows of an epoch, so that user code is called once per row even with several sinks."""
         self.persisted.append(frame.persist())
         return frame
 
     def release(self) -> None:
-        """Drop what was kept for an epoch."""
+        """Unpersist the rows of an epoch."""
         for frame in self.persisted:
             frame.unpersist()
 
     def _named(self, step: str, build: Callable[[], DataFrame]) -> DataFrame:
-        """Build a frame; raise errors of Spark's analysis with the name and place of the step."""
+        """Build a frame; raise errors of Spark's analyzer with the location of the step."""
         where = self.graph.where(self.graph[step])
         try:
             return build()
         except PlanError as error:
             if not any(problem.where == f"`{step}`" for problem in error.problems):
                 raise
-            # What looks at the step alone knows its name, and no place.
+            # A problem raised without the graph has only the name of the step; add its location.
             raise PlanError([Problem(where, fault.what, fault.hint) for fault in error.problems]) from None
         except (AnalysisException, ParseException) as error:
             what, hint = describe_error(error)

@@ -1,6 +1,6 @@
-"""One function per kind of node: from the frames of its inputs to its own.
+"""Lower each kind of node: one function from the frames of its inputs to its own.
 
-A node with several outputs has one frame for all of them; `outputs.py` divides it.
+A node with several outputs has one frame for all of them; `outputs.py` selects an output.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documentation has it
+from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.code.functions import apply_function
 from headrace.lowering.code.processors import Wake, apply_processor
@@ -28,7 +28,7 @@ from headrace.lowering.expressions import (
     spelled_name,
 )
 from headrace.lowering.joins.joins import join_streams
-from headrace.lowering.lookups.frames import divide, join_table, read_by_key
+from headrace.lowering.lookups.frames import apply_on_miss, join_table, read_by_key
 from headrace.lowering.patterns.match_recognize import find_row_patterns
 from headrace.lowering.patterns.matches import find_matches
 from headrace.lowering.patterns.rules import RuleStep
@@ -39,7 +39,7 @@ from headrace.lowering.tables.steps import complete_rows, latest_rows, running_r
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.lowering.windows.native import aggregate_native_windows
 from headrace.lowering.windows.operator import aggregate_windows
-from headrace.lowering.windows.python_aggregates import refuse_unpicklable
+from headrace.lowering.windows.python_aggregates import check_picklable
 from headrace.plan.changes import feeds_changes
 from headrace.rules.revision import load_now
 from headrace.schemas.datatypes import quote_name
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 @singledispatch
 def lower(node: Node, lowering: Lowering) -> DataFrame:
-    """Return the frame of a node, with all its outputs."""
+    """Return the frame of a node with all its outputs."""
     raise NotImplementedError(type(node).__name__)
 
 
@@ -100,18 +100,15 @@ def _clock_time(node: ClockTime, lowering: Lowering) -> DataFrame:
 
 
 def _add_time(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) -> DataFrame:
-    """Add the watermark; conditions of later steps must not be pushed below it."""
+    """Add the watermark; prevent Spark from pushing filters of later steps below it."""
     timed = lowering.inputs.add_watermark(frame, node, _sources(node, lowering.graph))
-    followers = lowering.graph.consumers[Ref(node.name)]
-    unconditional = all(step.stateful and not isinstance(step, Sql) for step in followers)
-    return timed if unconditional or not timed.isStreaming else block_predicate_pushdown(timed)
+    consumers = lowering.graph.consumers[Ref(node.name)]
+    unfiltered = all(step.stateful and not isinstance(step, Sql) for step in consumers)
+    return timed if unfiltered or not timed.isStreaming else block_predicate_pushdown(timed)
 
 
 def _sources(node: Node, graph: Graph) -> list[Source]:
-    """Return the sources whose positions the rows of a node have.
-
-    None behind a stateful step, which gives its own order.
-    """
+    """Return the sources whose positions the rows of a node have; none after a stateful step."""
     upstream = graph.upstream(node)
     return [] if any(step.stateful for step in upstream) else [s for s in upstream if isinstance(s, Source)]
 
@@ -154,19 +151,19 @@ def _function(node: FunctionStep, lowering: Lowering) -> DataFrame:
 
 
 def _is_ordered(node: Node, graph: Graph) -> bool:
-    """Return True if a later step uses the order of arrival, or the partitions of the source."""
+    """Return True if a later step uses the arrival order or the partitions of the source."""
     later = [step for step in graph if any(other is node for other in graph.upstream(step))]
     return any(step.stateful or isinstance(step, EventTime) for step in later if step is not node)
 
 
 @lower.register(Route)
 def _route(node: Route, lowering: Lowering) -> DataFrame:
-    """Number the branch a row takes: the first whose condition holds."""
+    """Add the name of the first branch whose condition is true."""
     frame = lowering.frame(node.input)
-    taken = F.when(F.lit(False), F.lit(""))
+    branch = F.when(F.lit(False), F.lit(""))
     for name, condition in node.branches:
-        taken = taken.when(column(condition), F.lit(name))
-    return frame.withColumn(ROUTE, taken)
+        branch = branch.when(column(condition), F.lit(name))
+    return frame.withColumn(ROUTE, branch)
 
 
 @lower.register(Lookup)
@@ -177,7 +174,7 @@ def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
         rows = join_table(frame, node, lowering.inputs.table(node), where)
     else:
         rows = read_by_key(frame, node, task, where)
-    return divide(node, rows, lowering.inputs.lookups.counts_of(node))
+    return apply_on_miss(node, rows, lowering.inputs.lookups.counts_of(node))
 
 
 @lower.register(Sql)
@@ -199,10 +196,10 @@ def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
 
 @lower.register(WindowAggregate)
 def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
-    refuse_unpicklable(lowering.graph.where(node), node)
+    check_picklable(lowering.graph.where(node), node)
     frame = lowering.changes(node.input)
     native = node.emission.late_rows == "count" and AHEAD not in frame.columns
-    if native or _same_in_batch(frame, node):
+    if native or _is_native_batch(frame, node):
         return aggregate_native_windows(frame, node, name_columns(node.keys), name_columns(node.aggregates))
     aggregates = {name: column(item) for name, item in node.aggregates}
     ready, keys, time = _add_keys(frame, node, lowering)
@@ -234,11 +231,8 @@ def _time(
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
 
 
-def _same_in_batch(frame: DataFrame, node: WindowAggregate) -> bool:
-    """True if Spark's own operator returns the rows that the kernel would.
-
-    In a batch nothing is late and a window fires once.
-    """
+def _is_native_batch(frame: DataFrame, node: WindowAggregate) -> bool:
+    """True if Spark's operator returns the same rows: in a batch nothing is late, and a window fires once."""
     native = isinstance(node.window, Tumbling | Sliding | Session)
     return native and node.emission.fires_once and not frame.isStreaming
 
@@ -267,17 +261,16 @@ def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
 
 
 def _select_input(node: RowPattern, lowering: Lowering) -> DataFrame:
-    """Return the rows that a row pattern is over, with Headrace's own columns."""
+    """Return the input rows of a row pattern, with hidden columns."""
     frame = lowering.frame(node.input)
     if node.input_query is None:
         return frame
-    own = hidden_columns(frame)
-    rows = run_query(
-        node.input_query.to_sql(own), {node.table: block_predicate_pushdown(frame)}, lowering.spark
-    )
-    shown_names = [name for name in rows.columns if name not in own]
-    names = node.input_query.names or shown_names
-    return rows.select(*map(quote_name, shown_names), *own).toDF(*names, *own)
+    hidden = hidden_columns(frame)
+    query = node.input_query.to_sql(hidden)
+    rows = run_query(query, {node.table: block_predicate_pushdown(frame)}, lowering.spark)
+    visible = [name for name in rows.columns if name not in hidden]
+    names = node.input_query.names or visible
+    return rows.select(*map(quote_name, visible), *hidden).toDF(*names, *hidden)
 
 
 @lower.register(Process)

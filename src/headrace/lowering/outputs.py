@@ -1,9 +1,9 @@
-"""One output of a step out of the frame that holds all of them."""
+"""Select one output from the frame of a step."""
 
 from __future__ import annotations
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - as all of Spark's documentation has it
+from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, ROUTE
@@ -25,7 +25,7 @@ from headrace.steps.tables.join import TableJoin
 
 
 def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
-    """Return one output out of all those that a step's frame holds."""
+    """Return the rows of one output from the frame of a step."""
     if isinstance(node, Route):
         return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
     if isinstance(node, Lookup):
@@ -37,7 +37,8 @@ def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
             rows = _panes(rows, node, refined=REFINED in raw.columns)
         return _tagged_output(node, ref, rows)
     if ref.output != MAIN:
-        raise PlanError([Problem(f"`{node.name}`", f"it has no output `{ref.output}` in this form")])
+        what = f"the output `{ref.output}` is not available with Spark's own operators"
+        raise PlanError([Problem(f"`{node.name}`", what)])
     return fold_results(raw, node) if isinstance(node, WindowAggregate) else raw
 
 

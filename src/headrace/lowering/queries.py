@@ -1,4 +1,4 @@
-"""SQL over the frames of a plan."""
+"""Run SQL queries over the frames of a plan."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ if TYPE_CHECKING:
 
 _view_numbers = count()
 _WITH = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*with\s+", re.IGNORECASE | re.DOTALL)
-"""The `with` of a query, which comments may precede."""
+"""The `with` at the start of a query, after comments."""
 
 
-def run_query(query: str, frames: Mapping[str, DataFrame], otherwise: SparkSession) -> DataFrame:
-    """Run a query over views with unique names: several pipelines may share a session."""
+def run_query(query: str, frames: Mapping[str, DataFrame], default: SparkSession) -> DataFrame:
+    """Run a query over temporary views with unique names, because pipelines may share a session.
+
+    `default` is the session of a query without frames.
+    """
     views = {table: f"__headrace_{next(_view_numbers)}" for table in frames}
-    # A micro-batch has a session of its own, which alone knows the views made of its frames.
-    spark = next((frame.sparkSession for frame in frames.values()), otherwise)
+    # A micro-batch has a separate session, in which its views must be created.
+    spark = next((frame.sparkSession for frame in frames.values()), default)
     for table, frame in frames.items():
         frame.createOrReplaceTempView(views[table])
     try:
-        return spark.sql(_over_views(query, views))
+        return spark.sql(_with_views(query, views))
     finally:
         for view in views.values():
             spark.catalog.dropTempView(view)
 
 
-def _over_views(query: str, views: Mapping[str, str]) -> str:
-    """Return the query with each table defined in front of it, so that it can use its own names for them."""
+def _with_views(query: str, views: Mapping[str, str]) -> str:
+    """Return the query with each table defined as a common table expression over its view."""
     defined = ", ".join(f"`{table}` as (select * from {view})" for table, view in views.items())
-    own = _WITH.match(query)
-    return f"with {defined}, {query[own.end() :]}" if own else f"with {defined} {query}"
+    match = _WITH.match(query)
+    return f"with {defined}, {query[match.end() :]}" if match else f"with {defined} {query}"

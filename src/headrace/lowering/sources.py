@@ -1,4 +1,4 @@
-"""The inputs of a lowering: sources read as streams or as batches, and lookup tables."""
+"""The inputs of a lowering: sources, read as streams or batches, and lookup tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headrace.rules.tables import RuleTable, table_of
 from headrace.steps.rows.event_time import ClockTime, EventTime
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from headrace.connectors.base import Reader
     from headrace.lowering.lookups.worker import LookupTask
@@ -50,11 +50,9 @@ class StreamInputs:
         self.checkpoint: Path | None = None
         """The checkpoint of the query; None if it has none."""
         self.run_on_start = False
-        """Whether the query has to run a batch as soon as it starts: it lives by the clock, or it owes
-        one.
-        """
+        """True if the query must run a batch at its start, for clock timers or a pending firing."""
         self.dead_letters: dict[str, DeadLetters] = {}
-        """The collectors of records that didn't decode, by source; filled as sources are read."""
+        """The dead letters by source or function; filled when a step is lowered."""
         self.lookups = LookupSteps(spark)
         self._primary_reader_of = frozenset(primary_reader_of)
         self._real_time = real_time
@@ -67,10 +65,7 @@ class StreamInputs:
         return self._decode(node, self._read(node))
 
     def frame(self, node: FrameSource) -> DataFrame:
-        """Return a DataFrame source as a stream.
-
-        A batch is stored once per checkpoint, so that it can be replayed.
-        """
+        """Return a DataFrame source as a stream; a batch is stored in the checkpoint, for replays."""
         frame: DataFrame = node.frame
         if frame.isStreaming:
             return frame
@@ -81,7 +76,7 @@ class StreamInputs:
         return self.spark.readStream.schema(frame.schema).parquet(str(path))
 
     def table(self, node: Lookup) -> DataFrame:
-        """Return the table of a lookup, read once for a run and kept."""
+        """Return the table of a lookup, read once per run and persisted."""
         if node.name not in self._tables:
             self._tables[node.name] = read_table(self.spark, self.pipeline, node).persist()
         return self._tables[node.name]
@@ -96,14 +91,7 @@ class StreamInputs:
         return self.lookups.task_of_snapshots(node, self.checkpoint, read)
 
     def failures(self, node: FunctionStep, rows: DataFrame) -> DeadLetters | None:
-        """Return the collector of the rows that a function diverts.
-
-        None in a query that does not deliver them.
-
-        Args:
-            node: the step.
-            rows: its input.
-        """
+        """Return the collector of rows that a function diverts; None if this query does not deliver them."""
         if node.on_error != "divert" or node.name not in self._primary_reader_of:
             return None
         if node.name not in self.dead_letters:
@@ -118,7 +106,7 @@ class StreamInputs:
     def add_watermark(
         self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
     ) -> DataFrame:
-        """Put a watermark on the node's column, computed per partition of its sources."""
+        """Set a watermark on the column of the node, computed per partition of its sources."""
         partition = None
         if isinstance(node, EventTime) and POSITION in frame.columns and not self._real_time:
             partitioned = [source.name for source in sources if self.has_partitions(source)]
@@ -128,21 +116,18 @@ class StreamInputs:
         )
 
     def has_partitions(self, source: Source) -> bool:
-        """Return True if the source system has units with a record order of their own."""
+        """Return True if the source system has partitions, each with an ordered log of records."""
         return source.connector.has_partitions
 
     def acknowledge(self, reported: Sequence[Mapping[str, Any]]) -> None:
-        """Report the offsets of an epoch to the servers of the sources.
-
-        Of the queries that read a source, only the primary reader reports.
-        """
+        """Report the offsets of an epoch to the source systems; only the primary reader of a source does."""
         for name, reader in self._reading:
             if name in self._primary_reader_of and isinstance(reader, Acknowledging):
                 for source in reported:
                     reader.acknowledge(source["description"], source.get("endOffset"))
 
     def close(self) -> None:
-        """Let go of the tables and of what the sources hold open."""
+        """Close the readers of sources and unpersist tables."""
         for _, reader in self._reading:
             reader.close()
         self._reading.clear()
@@ -158,16 +143,11 @@ class StreamInputs:
 
     def _decode(self, node: Source, frame: DataFrame) -> DataFrame:
         if node.connector.carries == "rows" or node.format is None:
-            return (
-                frame
-                if POSITION in frame.columns
-                else frame.withColumn(POSITION, _order_of_arrival(node.name))
-            )
-        policy = (
-            "skip"
-            if node.on_error == "divert" and node.name not in self._primary_reader_of
-            else node.on_error
-        )
+            if POSITION in frame.columns:
+                return frame
+            return frame.withColumn(POSITION, _arrival_position(node.name))
+        is_primary = node.name in self._primary_reader_of
+        policy = "skip" if node.on_error == "divert" and not is_primary else node.on_error
         rows, dead_letters = decode_records(
             self.spark,
             frame,
@@ -185,7 +165,7 @@ class StreamInputs:
 
 
 class BatchInputs(StreamInputs):
-    """Sources as batches: all that is there now. There is no watermark, because nothing is late."""
+    """The present rows of sources as batches, without a watermark."""
 
     def __init__(self, spark: SparkSession, pipeline: str) -> None:
         super().__init__(spark, pipeline, "", None)  # type: ignore[arg-type]
@@ -193,7 +173,7 @@ class BatchInputs(StreamInputs):
     def add_watermark(
         self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
     ) -> DataFrame:
-        """Set the time of the rows; a batch has no watermark."""
+        """Set the time of the rows."""
         return set_time(check_event_time(frame, node), node)
 
     def frame(self, node: FrameSource) -> DataFrame:
@@ -208,7 +188,7 @@ class BatchInputs(StreamInputs):
 
 
 def read_table(spark: SparkSession, pipeline: str, node: Lookup) -> DataFrame:
-    """Return the table of a lookup as it is now. A record of it that doesn't decode stops the run."""
+    """Return the present rows of a lookup table; a record that cannot be decoded fails the run."""
     if not isinstance(node.table, Connector):
         return node.table.column  # type: ignore[no-any-return]
     frame = node.table.reader().batch(spark, ReadContext(pipeline, node.name, node.schema, node.format, ""))
@@ -220,8 +200,8 @@ def read_table(spark: SparkSession, pipeline: str, node: Lookup) -> DataFrame:
     return rows.drop(POSITION)
 
 
-def _order_of_arrival(source: str):  # type: ignore[no-untyped-def]
-    """Return a position for rows that bring none: the task that read them, and their number in it."""
+def _arrival_position(source: str) -> Column:
+    """Return a position for rows without one: the task that read the row, and its number in the task."""
     return F.struct(
         F.lit(source).alias("source"),
         F.lpad(F.spark_partition_id().cast("string"), 6, "0").alias("partition"),

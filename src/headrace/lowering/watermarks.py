@@ -1,12 +1,11 @@
-"""Watermarks per source partition, and the heartbeats that advance them when rows don't.
+"""Watermarks per source partition, and the heartbeats that advance them when rows do not.
 
-Every timed stream is unioned with a heartbeat source before Spark's watermark operator, and the heartbeats
-are filtered out above it. A heartbeat's only content is a time; it advances the watermark where there are no
-rows to do so: at the end of the input, while partitions are idle, and in test scripts. In a batch without a
-heartbeat Spark prunes it.
+Every timed stream is unioned with a heartbeat source before the watermark operator, and heartbeats are
+filtered out after it. A heartbeat has only an event time. It advances the watermark without rows: in a drain,
+while partitions are idle, and in test scripts. Spark prunes the source from a batch without heartbeats.
 
 The kernel's watermark operator reads the partition of each row from the column `__partition`, which is null
-for heartbeats, and reports to Spark the minimum over the partitions that take part.
+for heartbeats, and reports to Spark the minimum over all partitions that are not idle.
 """
 
 from __future__ import annotations
@@ -28,27 +27,27 @@ if TYPE_CHECKING:
 
 PARTITION = "__partition"
 END_OF_TIME_MS = 253_402_300_799_000
-"""The last second of the year 9999: a watermark past every row."""
+"""The last second of the year 9999: a watermark after every row."""
 
 FIXED_DELAY = 100_000 * 86_400 * 1_000_000
-"""Longer than any stream: with it only heartbeats advance a watermark."""
+"""A delay so long that only heartbeats can advance the watermark."""
 
 
 class Heartbeats:
-    """The watermarks of one run and their heartbeat sources, by the name of the step that sets the time."""
+    """The watermarks and heartbeat sources of one run, by the name of the step that sets the time."""
 
     SOURCE = "org.apache.spark.sql.headrace.time.HeartbeatProvider"
 
     def __init__(
         self, spark: SparkSession, run: str, *, fixed: Collection[str] = (), clock: Any = None
     ) -> None:
-        """Name the heartbeats of a run.
+        """Create the heartbeats of a run.
 
         Args:
             spark: the session.
-            run: a name that no other run in this process has.
-            fixed: steps whose watermark only heartbeats advance; rows don't.
-            clock: a Java clock that decides which partitions are idle; the system's by default.
+            run: a name that is unique in this process.
+            fixed: steps whose watermark only heartbeats advance.
+            clock: the Java clock for idleness of partitions; default: the system clock.
         """
         self._spark = spark
         self._run = run
@@ -59,7 +58,7 @@ class Heartbeats:
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The steps that set a time and have been lowered as a stream."""
+        """The steps that set a time in a stream."""
         return tuple(self._delays)
 
     def add_watermark(
@@ -71,15 +70,14 @@ class Heartbeats:
         checkpoint: Path | None = None,
         run_on_start: bool = False,
     ) -> DataFrame:
-        """Put a watermark on the node's column, and copy that column to `__ts`.
+        """Set a watermark on the column of the node, and copy the column to `__ts`.
 
         Args:
             frame: the rows.
             node: the step that sets the time.
-            partition: the name of a row's source partition; None if the source is a single partition.
-            checkpoint: the query's checkpoint, where the highest event time per partition is stored.
-            run_on_start: True to run a batch as soon as the query starts, because panes may be due without a
-                row.
+            partition: the source partition of a row; None for a single partition.
+            checkpoint: the checkpoint of the query, where the highest event time per partition is stored.
+            run_on_start: True to run a batch when the query starts, because timers may be due.
         """
         frame, marked = add_mark(check_event_time(frame, node), node)
         if frame.isStreaming:
@@ -112,9 +110,9 @@ class Heartbeats:
         pinned: bool = False,
         run_on_start: bool,
     ) -> DataFrame:
-        """Put a watermark on the column `marked`, advanced by rows with `__partition` and by heartbeats.
+        """Set a watermark on the column `marked`, advanced by rows with `__partition` and by heartbeats.
 
-        With `pinned` the partitions differ, and Spark must not prune the column below the watermark operator.
+        With `pinned` there are several partitions, and Spark must not prune the column.
         """
         self._names.add(name)
         reader = self._spark.readStream.format(self.SOURCE)
@@ -131,7 +129,7 @@ class Heartbeats:
         return _drop_heartbeats(timed, marked, pinned=pinned).drop(PARTITION)
 
     def advance(self, step: str, watermark_ms: int) -> None:
-        """Advance the watermark of a step's source to this time, from the next batch on."""
+        """Advance the watermark of a step to this time, from the next batch on."""
         self._time.Heartbeat.raiseTo(self._name(step), watermark_ms + self._delays[step] // 1000)
 
     def tick(self) -> None:
@@ -147,7 +145,7 @@ class Heartbeats:
         return min(named)[1] if named else None
 
     def ahead_of_clock(self, limit_ms: int) -> Iterator[tuple[str, str, int]]:
-        """Yield step, partition and milliseconds of event times further ahead of the clock than the limit."""
+        """Yield step, partition and event time, in milliseconds, of rows ahead of the clock by the limit."""
         for step in self._delays.keys() - self._fixed:
             if (text := self._time.PartitionWatermark.ahead(self._name(step), limit_ms)) is not None:
                 partition = json.loads(text)
@@ -158,12 +156,12 @@ class Heartbeats:
         return [self._time.PartitionWatermark.delays(self._name(step)) for step in self._delays]
 
     def end(self) -> None:
-        """Advance every watermark past all rows."""
+        """Advance every watermark to the end of time."""
         for step, delay in self._delays.items():
             self.advance(step, END_OF_TIME_MS - (0 if step in self._fixed else delay // 1000))
 
-    def forget(self) -> None:
-        """Drop the state of the heartbeats in the driver; checkpoints hold it."""
+    def close(self) -> None:
+        """Remove the heartbeats from the driver; checkpoints have their state."""
         for name in map(self._name, self._names):
             self._time.Heartbeat.forget(name)
             self._time.PartitionWatermark.forget(name)
@@ -177,11 +175,11 @@ class Heartbeats:
 
 
 def partition_column(sources: Collection[str], partitioned: Collection[str]) -> Column | None:
-    """Return the source partition of a row, from its position; None if there is a single partition.
+    """Return the source partition of a row; None if there is a single partition.
 
     Args:
         sources: the names of all sources of the rows.
-        partitioned: those of them whose partitions have an order of their own.
+        partitioned: the names of those that have partitions.
     """
     if not partitioned and len(sources) < 2:
         return None
@@ -192,23 +190,21 @@ def partition_column(sources: Collection[str], partitioned: Collection[str]) -> 
 
 
 def block_predicate_pushdown(frame: DataFrame) -> DataFrame:
-    """Keep all rows, with a condition that no other one is pushed through.
+    """Return the frame with a filter that is always true, through which Spark pushes no other filter.
 
-    Spark moves the condition of a later `where` below the watermark operator if it may; then the rows it
-    drops would not advance the watermark. This one always holds, but Spark takes it for non-deterministic.
+    Rows that a filter below the watermark operator drops would not advance the watermark. Spark pushes
+    nothing through a non-deterministic condition such as this one.
     """
     return frame.where(F.spark_partition_id() >= 0)
 
 
 def _drop_heartbeats(frame: DataFrame, time: str, *, pinned: bool) -> DataFrame:
-    """Filter by a condition that stays above the watermark operator.
-
-    Non-deterministic, or on the time column.
-    """
+    """Drop heartbeats by a condition that Spark does not push below the watermark operator."""
     partition = F.col(PARTITION)
-    if pinned:  # null for heartbeats; Spark can't simplify it, so it keeps the column
-        # The second condition keeps Spark from folding the filter, and with it the watermark operator, to an
-        # empty relation in a micro-batch of heartbeats alone, where the partition is a constant null.
+    if pinned:
+        # `octet_length` cannot be simplified, so Spark keeps the column. The second condition prevents Spark
+        # from folding the filter and the watermark operator to an empty relation in a micro-batch of
+        # heartbeats only, where the partition is a constant null.
         is_row = F.octet_length(partition) + F.spark_partition_id() >= 0
         return frame.where(is_row | F.col(f"`{time}`").isNull())
     return frame.where(partition.isNotNull() | F.col(f"`{time}`").isNull())

@@ -1,7 +1,7 @@
-"""Patterns: rows of one key that follow each other, with Flink CEP's meaning.
+"""Patterns of rows of one key, with the semantics of Flink CEP.
 
 A pattern begins with `step`, `group` or `either`. The verb defines the contiguity: `next` is strict,
-`followed_by` skips rows that don't match, `followed_by_any` also skips rows that do; `not_next` and
+`followed_by` skips rows that do not match, `followed_by_any` also skips rows that do; `not_next` and
 `not_followed_by` are steps that must not occur. Quantifiers apply to the last step: `times`, `one_or_more`,
 `optional`, and for repeats `greedy`, `consecutive`, `combinations`, `until`, `gap`.
 

@@ -35,9 +35,9 @@ class Pattern:
         return Once((*self.elements, _element("followed_by", step, where)))
 
     def followed_by_any(self, step: str | Pattern, where: str | Column | Pattern | None = None) -> Once:
-        """Append a step for every later row that satisfies the condition, each in a match of its own.
+        """Append a step for every later row that satisfies the condition, each in a separate match.
 
-        State grows with each.
+        State grows with every such row.
         """
         return Once((*self.elements, _element("followed_by_any", step, where)))
 
@@ -46,10 +46,7 @@ class Pattern:
         return Negated((*self.elements, _element("not_next", step, where)))
 
     def not_followed_by(self, step: str, where: str | Column) -> Negated:
-        """Require that no row satisfies the condition before the next step.
-
-        As the last step, before `within` ends.
-        """
+        """Require that no row satisfies the condition before the next step, or before `within` ends."""
         return Negated((*self.elements, _element("not_followed_by", step, where)))
 
     @property
@@ -74,7 +71,7 @@ class Once(Pattern):
         `times(3)` exactly, `times(2, 4)` two to four times, `times(2, None)` two or more.
 
         Raises:
-            OptionError: the numbers are negative, or the wrong way round.
+            OptionError: a number is negative, or `least` is above `most`.
         """
         most = least if most is _UNSET else most
         where = f"times of `{self.elements[-1].name}`"
@@ -89,7 +86,7 @@ class Once(Pattern):
     def one_or_more(self) -> Repeated:
         """Repeat the last step one or more times.
 
-        Without `greedy`, each number of repeats is a match of its own.
+        Without `greedy`, each number of repetitions is a separate match.
         """
         return Repeated(self._with(times=Times(1, None)))
 
@@ -114,11 +111,11 @@ class Repeated(Pattern):
         return self._repeating("consecutive")
 
     def combinations(self) -> Self:
-        """Match every combination of the rows, each in a match of its own. State grows fast."""
+        """Match every combination of the rows, each in a separate match. State grows fast."""
         return self._repeating("combinations")
 
     def until(self, condition: str | Column) -> Self:
-        """End the repetition at a row that satisfies the condition; it is not part of it."""
+        """End the repetition before a row that satisfies the condition."""
         last = self.elements[-1]
         if last.until is not None:
             raise OptionError(
@@ -131,8 +128,7 @@ class Repeated(Pattern):
     def gap(self, length: Duration) -> Self:
         """Require that each repeated row is less than this after the previous row of the match.
 
-        For the first one that is a row of the step before, unless this step is optional: then there is no
-        limit.
+        The first row is compared with the previous step, unless this step is optional.
         """
         return type(self)(self._with(gap=microseconds(length, where="gap")))
 
@@ -140,7 +136,7 @@ class Repeated(Pattern):
         last = self.elements[-1]
         if last.repeats not in ("relaxed", repeats):
             raise OptionError(
-                f"`{last.name}` is {last.repeats} already",
+                f"`{last.name}` is already {last.repeats}",
                 where=f"{repeats} of `{last.name}`",
                 hint="remove one of them",
             )
@@ -150,9 +146,10 @@ class Repeated(Pattern):
 def step(name: str, where: str | Column | Pattern | None = None) -> Once:
     """Begin a pattern with a row that satisfies a condition.
 
-    A condition can refer to rows matched so far by the names of their steps: `small.amount` is the last
-    one's, `first(small.amount)` the first one's, `last(rise.price, 1)` the one before the last, and there are
-    `count(rise)`, `sum(rise.price)` and all of Spark's other aggregates. The current row is not among them.
+    A condition can refer to rows matched so far by the names of their steps: `small.amount` is that of the
+    last row, `first(small.amount)` of the first, `last(rise.price, 1)` of the one before the last;
+    `count(rise)`, `sum(rise.price)` and all other aggregates of Spark can be used. The current row is not
+    included.
 
     >>> from headrace import patterns
     >>> low = patterns.step("low", "price < 10")
@@ -206,13 +203,13 @@ def condition_of(condition: Any) -> Any:
 def _element(contiguity: Contiguity, step: str | Pattern, where: Any = None) -> Element:
     """Return a step with a name and a condition, or a pattern as a group."""
     if isinstance(step, Pattern):
-        return replace(_whole(step), contiguity=contiguity)
+        return replace(_as_element(step), contiguity=contiguity)
     if isinstance(where, Pattern):
-        return replace(_whole(where), contiguity=contiguity, name=step)
+        return replace(_as_element(where), contiguity=contiguity, name=step)
     return Element(step, contiguity, Where(condition_of(where)))
 
 
-def _whole(pattern: Pattern) -> Element:
+def _as_element(pattern: Pattern) -> Element:
     alone = len(pattern.elements) == 1 and bool(pattern.elements[0].parts)
     return pattern.elements[0] if alone else group(pattern).elements[0]
 

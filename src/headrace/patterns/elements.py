@@ -22,7 +22,7 @@ NEGATED: tuple[Contiguity, ...] = ("not_next", "not_followed_by")
 
 @dataclass(frozen=True)
 class Where:
-    """A step: one row that satisfies a condition, text or a pyspark Column. None accepts any row."""
+    """A step: one row that satisfies a condition (text or a pyspark Column; None for any row)."""
 
     condition: Any = None
 
@@ -69,7 +69,7 @@ class Element:
 
     @property
     def may_be_absent(self) -> bool:
-        """True if a match does not need it."""
+        """True if a match can omit it."""
         return self.optional or (self.times is not None and self.times.least == 0)
 
     @property
@@ -121,7 +121,7 @@ def within_of(within: Duration | Mapping[str, Duration] | Within | None) -> With
     Within(whole=60000000, between=None)
 
     Raises:
-        OptionError: another key, or a length of 0.
+        OptionError: unknown key, or a duration of 0.
     """
     if isinstance(within, Within) or within is None:
         return within or Within()
@@ -133,7 +133,7 @@ def within_of(within: Duration | Mapping[str, Duration] | Within | None) -> With
             )
     limits = {key: microseconds(length, where=f"within: {key}") for key, length in lengths.items()}
     if 0 in limits.values():
-        raise OptionError("expected a length longer than 0", where="within")
+        raise OptionError("expected a duration above zero", where="within")
     return Within(**limits)
 
 
@@ -144,7 +144,7 @@ def skip_of(skip: str | Mapping[str, str] | Skip) -> Skip:
     (Skip(kind='to_next', step=''), Skip(kind='to_first', step='b'))
 
     Raises:
-        OptionError: no such word, or the step is missing.
+        OptionError: unknown strategy, or the step is missing.
     """
     if isinstance(skip, Skip):
         return skip

@@ -1,4 +1,4 @@
-"""Panes that fire more than once, as changes for the stateful steps that read them."""
+"""Windows that fire more than once, whose panes are a changelog for the stateful steps that read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEEPS_LABELS = (Where, Select, WithColumns, Drop, Union)
 
 
 def are_panes(graph: Graph, ref: Ref) -> bool:
-    """Return True if rows are panes of windows, perhaps through steps that keep the labels of retractions."""
+    """Return True if rows are panes of windows, directly or through steps that keep labels of retractions."""
     node = graph[ref.step]
     if isinstance(node, WindowAggregate):
         return ref.output == MAIN
@@ -20,16 +20,16 @@ def are_panes(graph: Graph, ref: Ref) -> bool:
 
 
 def feeds_changes(graph: Graph, node: WindowAggregate) -> bool:
-    """Return True if a stateful step reads panes in accumulating mode, which are then retracted for it."""
+    """Return True if a stateful step reads panes in accumulating mode, for which it needs retractions."""
     emission = node.emission
     if emission.fires_once or emission.mode != "accumulating" or node.native:
         return False
-    return _is_read_by_state(graph, node)
+    return _has_stateful_reader(graph, node)
 
 
-def _is_read_by_state(graph: Graph, node: Node) -> bool:
+def _has_stateful_reader(graph: Graph, node: Node) -> bool:
     readers = graph.consumers[Ref(node.name)]
     return any(
-        reader.stateful or (isinstance(reader, _KEEPS_LABELS) and _is_read_by_state(graph, reader))
+        reader.stateful or (isinstance(reader, _KEEPS_LABELS) and _has_stateful_reader(graph, reader))
         for reader in readers
     )

@@ -18,7 +18,7 @@ NodeType = TypeVar("NodeType", bound=Node)
 class Graph:
     """The nodes of a pipeline, by name, with the facts about their outputs.
 
-    Two graphs are equal if they do the same: generated names such as `tx:where` don't count.
+    Two graphs are equal if they differ only in generated names such as `tx:where`.
     """
 
     def __init__(self, name: str, nodes: Mapping[str, Node], places: Mapping[str, str] | None = None) -> None:
@@ -102,7 +102,7 @@ class Graph:
     def where(self, node: Node, *parts: str) -> str:
         """Return the location of a step for errors: the place where it is declared, if known, and its name.
 
-        With `parts`, the place of the first of these keys that its document has, such as `key_by`.
+        With `parts`, the place of the first of these keys that the document has, such as `key_by`.
         """
         known = (self.places.get(f"{node.name}/{part}") for part in parts)
         place = next((part for part in known if part), self.places.get(node.name))
@@ -110,14 +110,11 @@ class Graph:
         return f"{place}: {label}" if place else label
 
     def canonical(self) -> tuple[Any, ...]:
-        """Return a form in which plans that do the same are equal.
-
-        Anonymous nodes are inlined where they are read.
-        """
-        nodes = [self._inline(node) for node in self if not node.anonymous or not self._read(node)]
+        """Return a form for comparison, in which anonymous nodes are inlined where they are read."""
+        nodes = [self._inline(node) for node in self if not node.anonymous or not self._is_read(node)]
         return (self.name, *sorted(nodes, key=repr))
 
-    def _read(self, node: Node) -> bool:
+    def _is_read(self, node: Node) -> bool:
         return any(self.consumers[Ref(node.name, out)] for out in node.outputs)
 
     def _inline(self, node: Node) -> tuple[Any, ...]:

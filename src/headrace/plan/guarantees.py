@@ -1,4 +1,4 @@
-"""Delivery guarantees of a pipeline, end to end: that of the weakest source or sink."""
+"""End-to-end delivery guarantees of the sinks of a pipeline."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _ORDER: tuple[Guarantee, ...] = get_args(Guarantee)
 
 
 @dataclass(frozen=True)
-class Promise:
-    """The guarantee of the rows of one sink, and the reason why it isn't stronger."""
+class SinkGuarantee:
+    """The end-to-end guarantee of one sink, and its reason."""
 
     sink: str
     guarantee: Guarantee
     because: str
     better: str = ""
-    """How to get a stronger one; empty if that is impossible."""
+    """How to get a stronger guarantee; empty if there is none."""
 
 
-def promises(graph: Graph) -> list[Promise]:
+def sink_guarantees(graph: Graph) -> list[SinkGuarantee]:
     """Return the guarantee of each sink."""
-    return [_promise(graph, sink) for sink in graph.sinks]
+    return [_sink_guarantee(graph, sink) for sink in graph.sinks]
 
 
 def require(graph: Graph, wanted: Guarantee | None) -> None:
     """Reject a plan that provides less than the required guarantee.
 
     Raises:
-        PlanError: with every sink that does.
+        PlanError: lists every sink with a weaker guarantee.
     """
     if wanted is None:
         return
@@ -46,43 +46,42 @@ def require(graph: Graph, wanted: Guarantee | None) -> None:
             where="guarantee",
             hint=did_you_mean(wanted, _ORDER),
         )
-    weak = [promise for promise in promises(graph) if _is_weaker(promise.guarantee, wanted)]
-    if weak:
-        raise PlanError(
-            [
-                Problem(
-                    graph.where(graph[promise.sink]),
-                    f"{wanted} is required, but {promise.because}",
-                    f"{promise.better}; or require {promise.guarantee}",
-                )
-                for promise in weak
-            ]
+    problems = [
+        Problem(
+            graph.where(graph[each.sink]),
+            f"{wanted} is required, but {each.because}",
+            f"{each.better}; or require {each.guarantee}",
         )
+        for each in sink_guarantees(graph)
+        if _is_weaker(each.guarantee, wanted)
+    ]
+    if problems:
+        raise PlanError(problems)
 
 
-def _promise(graph: Graph, sink: Sink) -> Promise:
+def _sink_guarantee(graph: Graph, sink: Sink) -> SinkGuarantee:
     sources = [node for node in graph.upstream(sink) if isinstance(node, Source | FrameSource)]
     for source in sources:
         if isinstance(source, Source) and not source.connector.replayable:
-            because = f"the source `{source.name}` ({source.connector.kind}) can't be replayed after a crash"
-            return Promise(
+            because = f"the source `{source.name}` ({source.connector.kind}) cannot be replayed after a crash"
+            return SinkGuarantee(
                 sink.name, "at_most_once", because, "write its rows to Kafka or files, and read those"
             )
         if isinstance(source, FrameSource):
             because = f"`{source.name}` is a DataFrame whose sources are unknown"
-            return Promise(sink.name, "at_least_once", because, "read them with a connector instead")
+            return SinkGuarantee(sink.name, "at_least_once", because, "read them with a connector instead")
     best = sink.connector.sink_guarantee
     because = f"the sink's connector ({sink.connector.kind}) delivers {best.replace('_', ' ')}"
     for source in sources:
         if isinstance(source, Source) and _is_weaker(source.connector.source_guarantee, best):
             best = source.connector.source_guarantee
-            named = f"the source `{source.name}` ({source.connector.kind})"
-            because = f"{named} delivers {best.replace('_', ' ')}"
-            return Promise(sink.name, best, because, "read from Kafka, files or a table")
+            label = f"the source `{source.name}` ({source.connector.kind})"
+            because = f"{label} delivers {best.replace('_', ' ')}"
+            return SinkGuarantee(sink.name, best, because, "read from Kafka, files or a table")
     assumed = [source.connector.replay_assumption for source in sources if isinstance(source, Source)]
     because += "".join(f", provided that {assumption}" for assumption in dict.fromkeys(assumed) if assumption)
-    better = "" if best == "exactly_once" else f"write to {_exact()}, which deliver exactly once"
-    return Promise(sink.name, best, because, better)
+    better = "" if best == "exactly_once" else f"write to {_exactly_once_sinks()}, which deliver exactly once"
+    return SinkGuarantee(sink.name, best, because, better)
 
 
 def _is_weaker(guarantee: Guarantee, other: Guarantee) -> bool:
@@ -90,7 +89,7 @@ def _is_weaker(guarantee: Guarantee, other: Guarantee) -> bool:
 
 
 @cache
-def _exact() -> str:
+def _exactly_once_sinks() -> str:
     """Return the built-in durable sinks that deliver exactly once, for a hint."""
     kinds = [kind for kind in registry.built_in() if registry.connector(kind).delivers == "exactly_once"]
     *most, last = sorted(kind for kind in kinds if kind != "memory")

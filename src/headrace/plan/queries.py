@@ -1,12 +1,12 @@
-"""Division of a plan into Spark queries.
+"""Divide a plan into Spark queries.
 
-A stateful step runs in exactly one query, regardless of the number of its sinks, and a query has at most one:
-two copies of a step would have separate state, and Spark has one watermark per query. A query therefore has a
-streaming part, from sources through stateless steps to at most one stateful step (its `output`), and the
-stateless steps after it, which run on each micro-batch and feed every sink of the query in one epoch.
+A stateful step runs in exactly one query, because copies of it would have separate state, and a query has at
+most one, because Spark has one watermark per query. A query has a streaming part, from sources through
+stateless steps to at most one stateful step (its `output`), and stateless steps after it, which run on each
+micro-batch and feed all sinks of the query in one epoch.
 
-Where a query needs the rows of another query's stateful step, or a source can't be read twice, the first
-query writes an *exchange* and the second reads it. Results do not depend on the division.
+If a query needs the output of another query's stateful step, or of a source that supports one reader, the
+first query writes an *exchange* and the second reads it. Results do not depend on the division.
 """
 
 from __future__ import annotations
@@ -43,9 +43,7 @@ class Query:
     dead_letters_of: tuple[str, ...] = ()
     """Sources and functions whose dead letters this query delivers; other queries skip these rows."""
     primary_reader_of: tuple[str, ...] = ()
-    """Sources for which this query, and no other reader, counts dead letters and reports offsets to the
-    server.
-    """
+    """Sources whose dead letters this query counts, and whose offsets it reports to the server."""
 
 
 @dataclass
@@ -77,14 +75,14 @@ def queries_of(graph: Graph) -> list[Query]:
 def is_dead_letters(graph: Graph, ref: Ref) -> bool:
     """Return True if rows are dead letters or faults of rules, directly or through stateless steps.
 
-    These are delivered beside the rows of an epoch; they are not computed from them.
+    They are collected on the driver and delivered with the rows of an epoch.
     """
     roots = _Planner(graph).roots(ref)
     return all(root.output == FAULTS or is_collected(graph, root) for root in roots)
 
 
 def is_collected(graph: Graph, ref: Ref) -> bool:
-    """Return True if an output consists of dead letters that are collected beside the rows of an epoch."""
+    """Return True if an output consists of dead letters that are collected on the driver."""
     return ref.output == DEAD_LETTERS and graph[ref.step].collects_dead_letters
 
 
@@ -95,7 +93,7 @@ class _Planner:
         self.graph = graph
         self.drafts: dict[str, _Draft] = {}
         self.needed = {node.name for sink in graph.sinks for node in graph.upstream(sink)}
-        """The steps that a sink depends on; no others run."""
+        """The steps that a sink depends on; others do not run."""
         self.dead_letter_sinks: dict[str, list[str]] = {}
 
     def add_stateful(self, node: Node) -> None:
@@ -121,7 +119,7 @@ class _Planner:
         return [root for before in node.inputs for root in self.roots(before)]
 
     def _draft_for(self, sink: Sink, roots: list[Ref]) -> _Draft:
-        """Return the query that feeds the sink: that of its stateful step or source, or one of its own."""
+        """Return the query that feeds the sink: that of its stateful step or source, or a separate one."""
         steps = {root.step for root in roots}
         if len(steps) == 1 and not any(is_collected(self.graph, root) for root in roots):
             step = steps.pop()
@@ -189,10 +187,7 @@ class _Planner:
                     writer.writes.append(root)
 
     def writer(self, reader: _Draft, root: Ref) -> _Draft | None:
-        """Return the query whose exchange the reader reads for this output.
-
-        None if it reads the source itself.
-        """
+        """Return the query whose exchange the reader reads for this output; None if it reads the source."""
         node = self.graph[root.step]
         if is_collected(self.graph, root):
             owner = next(draft for draft in self.drafts.values() if root.step in draft.dead_letters_of)
@@ -200,8 +195,8 @@ class _Planner:
         if node.runs_once(self.graph):
             return self.drafts[node.name]
         source_query = self.drafts.get(node.name)
-        alone = isinstance(node, Source) and not node.connector.concurrent_readers
-        return source_query if alone and source_query is not reader else None
+        single_reader = isinstance(node, Source) and not node.connector.concurrent_readers
+        return source_query if single_reader and source_query is not reader else None
 
     def in_order(self) -> list[tuple[_Draft, list[Ref]]]:
         """Return the drafts, each after those it reads from, with the outputs it reads from exchanges."""
@@ -220,7 +215,7 @@ def _query(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
     draft, reads = item
     output = draft.output
     if not graph[output.step].runs_once(graph) and not draft.writes:
-        output = _common(graph, draft) or output
+        output = _common_output(graph, draft) or output
     return Query(
         draft.name,
         output,
@@ -233,8 +228,8 @@ def _query(graph: Graph, item: tuple[_Draft, list[Ref]]) -> Query:
     )
 
 
-def _common(graph: Graph, draft: _Draft) -> Ref | None:
-    """Return the output that all sinks of rows share, if no other sink needs the rows before it."""
+def _common_output(graph: Graph, draft: _Draft) -> Ref | None:
+    """Return the output that all sinks of rows read, if it can be part of the stream."""
     inputs = {sink.input for name in draft.sinks if isinstance(sink := graph[name], Sink)}
     of_rows = [ref for ref in inputs if not is_dead_letters(graph, ref)]
     alone = len(draft.sinks) == 1 and not draft.dead_letters_of

@@ -1,8 +1,7 @@
-"""Real-time mode: whether Spark's real-time mode can run a step, and what differs there.
+"""Determine whether Spark's real-time mode can run a step, and what differs in it.
 
-Real-time mode keeps tasks running and passes rows from one to the next as they arrive: milliseconds instead
-of a micro-batch. It supports Kafka in and out, no Python, no `foreachBatch`, and update mode only. The
-kernel's operators run in it unchanged.
+In real-time mode all tasks run concurrently and pass rows on as they arrive, within milliseconds. It supports
+Kafka sources and sinks and the kernel's operators, but no Python and no `foreachBatch`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from headrace.steps.traits import Blocks, Differs, RealTime, RealTimeNote
 
 
 def real_time_of(graph: Graph, node: Node, queries: tuple[Query, ...], *, python: str = "") -> RealTime:
-    """Return what real-time mode means for a step.
+    """Return the obstacles to real-time mode for a step, and the differences in it.
 
     Args:
         graph: the plan.
@@ -34,7 +33,7 @@ def real_time_of(graph: Graph, node: Node, queries: tuple[Query, ...], *, python
 
 
 def _query_notes(graph: Graph, node: Node, queries: tuple[Query, ...]) -> Iterator[RealTimeNote]:
-    """Exchanges between queries and branches exclude a query; a Kafka topic for each output is no branch."""
+    """Yield obstacles of the query of a step: exchanges and branches (a topic per output is no branch)."""
     for query in queries:
         if query.output.step != node.name:
             continue
@@ -47,7 +46,11 @@ def _query_notes(graph: Graph, node: Node, queries: tuple[Query, ...]) -> Iterat
                 "another query reads its rows through an exchange, which is written with foreachBatch"
             )
         for output in node.outputs:
-            sinks = [name for name in _sinks_and_states(graph, Ref(node.name, output)) if name in query.sinks]
+            sinks = [
+                name
+                for name in _sinks_and_stateful_steps(graph, Ref(node.name, output))
+                if name in query.sinks
+            ]
             if len(sinks) > 1:
                 names = ", ".join(sinks)
                 yield Blocks(
@@ -55,12 +58,14 @@ def _query_notes(graph: Graph, node: Node, queries: tuple[Query, ...]) -> Iterat
                 )
 
 
-def _sinks_and_states(graph: Graph, ref: Ref) -> list[str]:
+def _sinks_and_stateful_steps(graph: Graph, ref: Ref) -> list[str]:
     """Return the sinks and stateful steps that rows of an output reach through stateless steps."""
     names: list[str] = []
     for step in graph.consumers[ref]:
         if not step.outputs or step.stateful:
             names.append(step.name)
         else:
-            names += [name for out in step.outputs for name in _sinks_and_states(graph, Ref(step.name, out))]
+            names += [
+                name for out in step.outputs for name in _sinks_and_stateful_steps(graph, Ref(step.name, out))
+            ]
     return list(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""The effect of a replay on sinks: rows that are computed a second time under a new checkpoint id."""
+"""The effect of a replay on sinks: rows are computed again under a new checkpoint id."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 ReplayEffect = Literal["replaced", "overwritten", "appended"]
 
-_LOGS = ("kafka", "console")
-"""Connectors whose sinks append also if they have a key."""
+_APPENDING = ("kafka", "console")
+"""Connectors whose sinks append rows even if they have a key."""
 
 
 def replay_effect(sink: Sink) -> ReplayEffect:
-    """Return what a replay does to the rows that a sink already holds."""
+    """Return the effect of a replay on the present rows of a sink."""
     if sink.mode == "complete":
         return "replaced"
-    return "overwritten" if sink_key(sink) and sink.connector.kind not in _LOGS else "appended"
+    return "overwritten" if sink_key(sink) and sink.connector.kind not in _APPENDING else "appended"
 
 
 def sink_key(sink: Sink) -> tuple[str, ...]:
@@ -59,6 +59,6 @@ def replay_starts(graph: Graph, step: Node) -> Iterator[str]:
 
 def _start(source: Source) -> str:
     if not source.connector.replayable:
-        return "rows read so far can't be read again"
+        return "rows read so far cannot be read again"
     start = getattr(source.connector, "start", None)
     return "the beginning" if start in (None, "earliest") else f"start={start}"

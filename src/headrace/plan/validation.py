@@ -1,7 +1,4 @@
-"""Validates a plan before Spark sees it.
-
-Collects the problems of all steps, so that they are reported at once.
-"""
+"""Validate a plan without Spark; collect the problems of all steps."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ def problems_of(graph: Graph) -> list[Problem]:
     if not graph.nodes:
         return [Problem(f"pipeline `{graph.name}`", "it has no steps", "begin with pipeline.read(...)")]
     unknown = [problem for node in graph for problem in _unknown_inputs(graph, node)]
-    if unknown:  # all other checks look at inputs, so they must exist
+    if unknown:  # all other checks need the inputs
         return unknown
     return [
         Problem(graph.where(node, *finding.keys), finding.what, finding.hint)
@@ -34,7 +31,7 @@ def _findings(graph: Graph, node: Node) -> Iterator[Finding]:
     yield from _check_columns(graph, node)
     yield from _check_time(graph, node)
     yield from _check_changes(graph, node)
-    yield from _check_wait(graph, node)
+    yield from _check_delay(graph, node)
     yield from _check_target(graph, node)
 
 
@@ -52,10 +49,7 @@ def _unknown_inputs(graph: Graph, node: Node) -> Iterator[Problem]:
 
 
 def _check_columns(graph: Graph, node: Node) -> Iterator[Finding]:
-    """Two columns of the same name, unless an input already has them.
-
-    A reference to them would be ambiguous.
-    """
+    """Reject two columns of the same name, unless an input already has them."""
     if MAIN not in node.outputs:
         return
     inherited = {name.lower() for ref in node.inputs for name in duplicates(graph.facts(ref).columns or ())}
@@ -79,8 +73,8 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
         facts = graph.facts(ref)
         if facts.change == "table" and not node.accepts_changes:
             yield Finding(
-                f"{node.verb} takes rows that never change, and `{ref}` is a table",
-                "use the stream that the table is made of; aggregate, window, top_n and join take tables",
+                f"{node.verb} does not accept a table as input, and `{ref}` is a table",
+                "read the stream behind the table; aggregate, window, top_n and join accept tables",
                 ("from", node.verb),
             )
         elif facts.change == "updates" or (facts.change == "refinements" and not facts.adds):
@@ -88,21 +82,21 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
 
 
 def _check_replaced(graph: Graph, node: Node, ref: Ref) -> Iterator[Finding]:
-    """Yield a problem with rows that replace earlier ones, unless the step takes them as changes."""
+    """Reject rows that replace earlier ones, unless the step accepts them as changes."""
     if not node.accepts_changes or not are_panes(graph, ref):
         yield Finding(
-            f"its input `{ref}` emits a row again when it changes, so it would be counted twice",
-            "let the step before fire once (no early or late firings), or write it out and read the table",
+            f"its input `{ref}` emits changed rows again, which would be counted twice",
+            "let the previous step fire once (no early or late firings), or write a table and read that",
             ("from",),
         )
 
 
-def _check_wait(graph: Graph, node: Node) -> Iterator[Finding]:
-    """A stateful step waits as long as its input may delay a row, so that must have a bound."""
+def _check_delay(graph: Graph, node: Node) -> Iterator[Finding]:
+    """Reject inputs with an unbounded delay, for which a stateful step would wait forever."""
     for ref in _stateful_inputs(graph, node) if node.stateful else ():
         if graph.facts(ref).hold is None:
             yield Finding(
-                f"it waits for rows of `{ref.step}`, whose delay has no bound",
+                f"the delay of its input `{ref.step}` has no bound",
                 graph[ref.step].delay_hint,
                 ("from",),
             )
@@ -118,7 +112,7 @@ def _stateful_inputs(graph: Graph, node: Node) -> Iterator[Ref]:
 
 
 def _check_target(graph: Graph, node: Node) -> Iterator[Finding]:
-    """Two sinks with one target would overwrite or mix each other's rows."""
+    """Reject two sinks with the same target, which would overwrite or mix rows."""
     earlier = graph.sinks[: graph.sinks.index(node)] if node in graph.sinks else []
     target = node.connector.target() if node in graph.sinks else None
     for sink in earlier:

@@ -11,21 +11,21 @@ from headrace.steps.traits import Finding
 
 
 def warnings_of(graph: Graph) -> list[Problem]:
-    """Return the warnings about a plan, in the order of its steps. The plan must have been checked.
+    """Return the warnings about a checked plan, in the order of its steps.
 
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("p")
     >>> _ = pipeline.read("tx", connect.memory(), schema="v int").where("v > 1", name="big")
     >>> [warning.what for warning in warnings_of(pipeline.check())]
-    ['no sink reads it, so it will not run']
+    ['no sink depends on it, so it does not run']
     """
     return [
         Problem(graph.where(node), finding.what, finding.hint)
         for node in graph
-        for finding in (*_unread(graph, node), *node.warnings(graph))
+        for finding in (*_check_readers(graph, node), *node.warnings(graph))
     ]
 
 
-def _unread(graph: Graph, node: Node) -> Iterator[Finding]:
+def _check_readers(graph: Graph, node: Node) -> Iterator[Finding]:
     if node.outputs and not any(graph.consumers[Ref(node.name, out)] for out in node.outputs):
-        yield Finding("no sink reads it, so it will not run", "end it with write(...), or remove it")
+        yield Finding("no sink depends on it, so it does not run", "end it with write(...), or remove it")

@@ -1,7 +1,7 @@
 """The rules of a running step: read at the start of an epoch, validated, and passed to the kernel.
 
-The kernel's operator holds the active rules. Spark serialises it into the tasks of each micro-batch, so a
-change between two epochs reaches all tasks of the second and none of the first.
+The active rules are part of the kernel's operator, which Spark serialises into the tasks of each micro-batch,
+so that all tasks of an epoch use the same rules.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError
 from headrace.rules.log import Edition, RuleFault, RuleLog
-from headrace.rules.revision import BEFORE, Revision, fault_of, refuse
+from headrace.rules.revision import BEFORE, Revision, fault_of, raise_faults
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ class RuleBook:
         self._table = table
         self._log = RuleLog(checkpoint)
         self._edition = self._log.last or Edition(BEFORE)
-        self._noticed: tuple[RuleFault, ...] = ()
+        self._new_faults: tuple[RuleFault, ...] = ()
         self._loaded = -1
 
     @property
@@ -53,17 +53,19 @@ class RuleBook:
 
     def enter(self, epoch: int) -> None:
         """Start an epoch: read the table, unless the epoch is a replay."""
-        known = self._log.at(epoch)
-        again = known is not None and (epoch <= self._log.begun or known.epoch == epoch)
-        edition = known if again and known is not None else self._next(epoch)
-        self._noticed = edition.faults if edition.epoch == epoch else ()
+        logged = self._log.at(epoch)
+        if logged is not None and (epoch <= self._log.last_started_epoch or logged.epoch == epoch):
+            edition = logged
+        else:
+            edition = self._next_edition(epoch)
+        self._new_faults = edition.faults if edition.epoch == epoch else ()
         self._load(edition)
 
     def fault_rows(self, spark: SparkSession) -> DataFrame:
         """Return the errors found at the start of this epoch as rows of `.faults`."""
         rows = [
             (f.rule or None, f.version, f.reason, f.hint or None, f.place, datetime.fromisoformat(f.read_at))
-            for f in self._noticed
+            for f in self._new_faults
         ]
         return spark.createDataFrame(rows, FAULT_SCHEMA)
 
@@ -75,28 +77,29 @@ class RuleBook:
         """Restore the last rules, or read the first ones.
 
         Raises:
-            HeadraceError: the table cannot be read or a rule is invalid, and the last run did not end this
-                way.
+            HeadraceError: the table cannot be read or a rule is invalid, unless the last run ended with the
+                same error.
         """
         try:
-            content = self._table.look()
+            content = self._table.read_content()
         except HeadraceError as error:
-            if self._edition.digest != _unread(error):
+            if self._edition.digest != _error_digest(error):
                 raise
         else:
             if content.digest != self._edition.digest:
-                edition = self._after(content.read(), content.digest, BEFORE)
-                refuse(edition)
+                edition = self._revise(content.read(), content.digest, BEFORE)
+                raise_faults(edition)
                 if self._log.last is None:
                     self._log.add(edition)
         self._load(self._log.last or self._edition)
 
-    def _next(self, epoch: int) -> Edition:
+    def _next_edition(self, epoch: int) -> Edition:
         before = self._edition
         try:
-            content = self._table.look()
+            content = self._table.read_content()
         except HeadraceError as error:
-            digest, edition = _unread(error), self._as_before(error, _unread(error), epoch)
+            digest = _error_digest(error)
+            edition = self._keep_rules(error, digest, epoch)
         else:
             digest = content.digest
             edition = before if digest == before.digest else self._read(content, epoch)
@@ -107,27 +110,26 @@ class RuleBook:
 
     def _read(self, content: Content, epoch: int) -> Edition:
         try:
-            return self._after(content.read(), content.digest, epoch)
+            return self._revise(content.read(), content.digest, epoch)
         except HeadraceError as error:
-            return self._as_before(error, content.digest, epoch)
+            return self._keep_rules(error, content.digest, epoch)
 
     def _load(self, edition: Edition) -> None:
         if edition.number != self._loaded:
-            self.step.kernel.load(edition.loaded)
+            self.step.kernel.load(edition.as_json)
             self._loaded = edition.number
         self._edition = edition
 
-    def _as_before(self, error: HeadraceError, digest: str, epoch: int) -> Edition:
-        """Keep all rules if the table cannot be read."""
-        problems = error.problems
-        faults = tuple(fault_of(problem, "", None) for problem in problems)
+    def _keep_rules(self, error: HeadraceError, digest: str, epoch: int) -> Edition:
+        """Return the present rules with the error of a table that cannot be read."""
+        faults = tuple(fault_of(problem, "", None) for problem in error.problems)
         return replace(self._edition, epoch=epoch, digest=digest, faults=faults)
 
-    def _after(self, read: Rules, digest: str, epoch: int) -> Edition:
+    def _revise(self, read: Rules, digest: str, epoch: int) -> Edition:
         """Return the rules after a read; an invalid rule keeps its previous version."""
         return Revision(self.step, self._edition).edition(read, digest, epoch)
 
 
-def _unread(error: HeadraceError) -> str:
-    """Digest of a table that cannot be read."""
+def _error_digest(error: HeadraceError) -> str:
+    """Return the digest of a table that cannot be read."""
     return f"unread: {error.what}"

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 RulePattern = tuple["Rule", Match]
-"""A rule, and the step that it would be alone."""
+"""A rule, and the `match` step with its pattern."""
 
 
 class RuleChecks:
-    """The part of a step that validation needs."""
+    """The checks of rules that do not need Spark."""
 
     def __init__(self, graph: Graph, node: MatchRules, keys: Sequence[str], *, time: Time = "event") -> None:
         self.graph = graph
@@ -32,11 +32,11 @@ class RuleChecks:
         self._time: Time = time
 
     def declared(self, rule: Rule) -> str:
-        """Return a rule in the form of the kernel."""
+        """Return the declaration of a rule for the kernel, as JSON."""
         return PatternDeclaration(match_of(self.node, rule), self._keys, time=self._time).text
 
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
-        """Return the error of a rule, or None; Spark's analysis of its expressions comes later."""
+        """Yield the problems of a rule, each with a hint; expressions are not analysed."""
         node = match_of(self.node, rule)
         yield from ((finding.what, finding.hint) for finding in node.check_pattern(self.graph))
         yield from self._measures(rule)
@@ -46,23 +46,21 @@ class RuleChecks:
         known = self.node.measures.names if self.node.measures is not None else ()
         for name, _ in rule.select or ():
             if name not in known:
-                hint = did_you_mean(name, known) if known else "say measures='...' at the step"
-                yield f"`{name}` is no measure of the step `{self.node.name}`", hint
+                hint = did_you_mean(name, known) if known else "declare measures='...' at the step"
+                yield f"unknown measure `{name}` of the step `{self.node.name}`", hint
 
     def _bounds(self, node: Match) -> Iterator[tuple[str, str]]:
         if problem := check_state_bound(node.pattern, node.within):
             yield problem
         longest, within = self.node.longest, node.within.whole or node.within.between
         if longest is not None and (within is None or within > longest):
-            took = length(within) if within is not None else "any time"
-            yield (
-                f"it may take {took}, and rules of this step {length(longest)} at most",
-                "make `within` shorter",
-            )
+            duration = length(within) if within is not None else "any time"
+            what = f"a match may take {duration}; the longest that this step allows is {length(longest)}"
+            yield what, "make `within` shorter"
 
 
 def match_of(node: MatchRules, rule: Rule) -> Match:
-    """Return the rule as a step of its own."""
+    """Return a rule as a `match` step."""
     return Match(
         node.name, node.input, node.keys, rule.pattern, rule.within, rule.skip, node.order, rule.select
     )

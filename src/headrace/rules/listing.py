@@ -1,6 +1,6 @@
-"""The present rule tables of a plan beside the active rules, for `headrace explain` and `draw`.
+"""List the rules of the rule tables of a plan, and which are active, for `headrace explain` and `draw`.
 
-Spark is not used, so an unknown column is reported only after a micro-batch has read the table.
+Spark is not used, so that unknown columns are reported only after a micro-batch has read the table.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from headrace.checkpoints.layout import checkpoint_of
 from headrace.errors import HeadraceError, OptionError, Problem, did_you_mean
 from headrace.plan.queries import queries_of
 from headrace.rules.checks import RuleChecks, RulePattern, match_of
-from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
-from headrace.rules.revision import BEFORE, Revision
+from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
+from headrace.rules.revision import BEFORE, Revision, rule_location
 from headrace.rules.tables import table_of
 from headrace.steps.expressions import hidden_key
 from headrace.steps.patterns.describe import describe_conditions, describe_pattern
@@ -31,7 +31,7 @@ Standing = Literal["in force", "next batch", "retired", "not active", "wrong"]
 
 @dataclass(frozen=True)
 class RuleListing:
-    """A rule of a table, or an active one that is no longer in it."""
+    """A rule of a table, or an active rule that was removed from it."""
 
     id: str
     standing: Standing
@@ -43,8 +43,8 @@ class RuleListing:
     """The active version that a changed rule has not replaced yet."""
     place: str = ""
     """Location in the table."""
-    says: str = ""
-    """Its pattern in words; empty if it is no longer in the table."""
+    description: str = ""
+    """The pattern in words; empty if the rule was removed from the table."""
     conditions: tuple[str, ...] = ()
     """The conditions of its steps."""
     faults: tuple[Problem, ...] = ()
@@ -58,7 +58,7 @@ class RuleListing:
             "since_epoch": self.since,
             "until_then": self.until_then,
             "place": self.place,
-            "pattern": self.says,
+            "pattern": self.description,
             "conditions": list(self.conditions),
             "faults": [_plain(fault) for fault in self.faults],
         }
@@ -107,11 +107,14 @@ def rules_as_steps(graph: Graph, node: MatchRules, rule: str = "") -> tuple[list
         OptionError: the rule is unknown or invalid.
     """
     name, read = _read(node)
-    wrong = [Problem(_location(name, problem), problem.what, problem.hint) for name, problem in read.faults]
+    wrong = [
+        Problem(rule_location(problem.where, name), problem.what, problem.hint)
+        for name, problem in read.faults
+    ]
     checks = _checks(graph, node)
     good = []
     for item in read.rules:
-        problems = [Problem(_location(item.id, item.where), *reason) for reason in checks.problems(item)]
+        problems = [Problem(rule_location(item.where, item.id), *reason) for reason in checks.problems(item)]
         wrong += problems
         good += [] if problems else [item]
     if rule:
@@ -135,7 +138,7 @@ def _list_rules(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableLis
     table = table_of(node)
     begun = log is not None and log.last is not None
     try:
-        content = table.look()
+        content = table.read_content()
         read = content.read()
     except HeadraceError as error:
         problems = getattr(error, "problems", (error.problem,))
@@ -150,17 +153,15 @@ def _list_rules(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableLis
 
 
 def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) -> Iterator[RuleListing]:
-    """Return the rules in the order of the table, then active ones that are no longer in it."""
+    """Yield the rules in the order of the table, then active ones that were removed from it."""
     old, new = ({rule.id: rule for rule in edition.rules} for edition in (before, after))
     written = {rule.id: rule for rule in read.rules}
     for name in (*written, *dict.fromkeys(name for name, _ in read.faults if name not in written)):
         rule, faults = written.get(name), _faults(after.faults, name)
         if faults:
-            stays = old.get(name)
-            yield RuleListing(
-                name, "wrong", stays.version if stays else None, _since(stays, log),
-                **_describe(rule), faults=faults,
-            )  # fmt: skip
+            active = old.get(name)
+            version, since = active.version if active else None, _since(active, log)
+            yield RuleListing(name, "wrong", version, since, **_describe(rule), faults=faults)
         elif rule is not None and not rule.active:
             if name in old:
                 yield RuleListing(
@@ -177,12 +178,12 @@ def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) ->
         yield RuleListing(name, "retired", old[name].version, _since(old[name], log))
 
 
-def _in_force(rule: RuleInForce, log: RuleLog | None, written: Rule | None) -> RuleListing:
+def _in_force(rule: ActiveRule, log: RuleLog | None, written: Rule | None) -> RuleListing:
     return RuleListing(rule.id, "in force", rule.version, _since(rule, log), **_describe(written))
 
 
-def _since(rule: RuleInForce | None, log: RuleLog | None) -> int | None:
-    return max(log.began(rule), 0) if rule is not None and log is not None else None
+def _since(rule: ActiveRule | None, log: RuleLog | None) -> int | None:
+    return max(log.first_epoch(rule), 0) if rule is not None and log is not None else None
 
 
 def _describe(rule: Rule | None) -> dict[str, Any]:
@@ -190,7 +191,7 @@ def _describe(rule: Rule | None) -> dict[str, Any]:
     if rule is None:
         return {}
     conditions = tuple(describe_conditions(rule.pattern))
-    return {"place": rule.where, "says": describe_pattern(rule.pattern), "conditions": conditions}
+    return {"place": rule.where, "description": describe_pattern(rule.pattern), "conditions": conditions}
 
 
 def _faults(faults: tuple[RuleFault, ...], name: str) -> tuple[Problem, ...]:
@@ -200,7 +201,7 @@ def _faults(faults: tuple[RuleFault, ...], name: str) -> tuple[Problem, ...]:
 def _read(node: MatchRules) -> tuple[str, Rules]:
     table = table_of(node)
     try:
-        return table.name, table.look().read()
+        return table.name, table.read_content().read()
     finally:
         table.close()
 
@@ -208,11 +209,6 @@ def _read(node: MatchRules) -> tuple[str, Rules]:
 def _checks(graph: Graph, node: MatchRules) -> RuleChecks:
     keys = [name if key == name else hidden_key(name) for name, key in node.keys]
     return RuleChecks(graph, node, keys, time="clock" if graph.facts(node.input).by_clock else "event")
-
-
-def _location(name: str, where: str | Problem) -> str:
-    place, label = where.where if isinstance(where, Problem) else where, f"rule `{name}`"
-    return place if label in place else f"{place}: {label}"
 
 
 def _plain(problem: Problem) -> dict[str, str]:

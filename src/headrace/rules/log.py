@@ -1,7 +1,7 @@
 """The log of active rules per epoch: a line for each change, in the checkpoint of the query.
 
-A replayed epoch must use its previous rules, because some of its sinks may have committed it. A change is
-therefore logged before the epoch in which it takes effect, and a replayed epoch takes none.
+A replayed epoch must use the same rules as before, because some of its sinks may have committed it. A change
+is therefore logged before the epoch in which it takes effect, and a replayed epoch does not read the table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME = "rules.jsonl"
 
 
 @dataclass(frozen=True)
-class RuleInForce:
+class ActiveRule:
     """One version of a rule."""
 
     id: str
@@ -29,7 +29,7 @@ class RuleInForce:
     since: int
     """The number of the first edition with this rule; it does not apply to earlier rows."""
     pattern: str
-    """In the form of the kernel."""
+    """The declaration for the kernel, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Edition:
     """Digest of the table."""
     number: int = 0
     """Number of rule changes; a table can change without one."""
-    rules: tuple[RuleInForce, ...] = ()
+    rules: tuple[ActiveRule, ...] = ()
     versions: Mapping[str, int] = field(default_factory=dict)
     """The last version of every rule."""
     serials: int = 0
@@ -68,16 +68,11 @@ class Edition:
     """Errors of the table."""
 
     @property
-    def loaded(self) -> str:
-        """Return the edition in the form of the kernel."""
+    def as_json(self) -> str:
+        """The edition as JSON for the kernel."""
         return json.dumps({"number": self.number, "rules": [asdict(rule) for rule in self.rules]})
 
-    @property
-    def held(self) -> frozenset[int]:
-        """Return the serial numbers of the rules."""
-        return frozenset(rule.serial for rule in self.rules)
-
-    def alone(self, rule: RuleInForce) -> Edition:
+    def select(self, rule: ActiveRule) -> Edition:
         """Return the edition with one rule only."""
         return replace(self, rules=(rule,))
 
@@ -89,8 +84,8 @@ class RuleLog:
         self._file = checkpoint / NAME
         self._editions = [_edition(line) for line in read_lines(self._file)]
         offsets = checkpoint / "spark" / "offsets"
-        self.begun = max((int(file.name) for file in offsets.glob("[0-9]*")), default=-1)
-        """The last started epoch when the run began."""
+        self.last_started_epoch = max((int(file.name) for file in offsets.glob("[0-9]*")), default=-1)
+        """The last epoch that an earlier run started."""
 
     @property
     def last(self) -> Edition | None:
@@ -100,12 +95,14 @@ class RuleLog:
         """Return the rules of an epoch, if they are logged."""
         return next((edition for edition in reversed(self._editions) if edition.epoch <= epoch), None)
 
-    def began(self, rule: RuleInForce) -> int:
+    def first_epoch(self, rule: ActiveRule) -> int:
         """Return the first epoch of a rule version; below 1 for the initial rules."""
-        return next((edition.epoch for edition in self._editions if rule.serial in edition.held), -1)
+        return next(
+            (e.epoch for e in self._editions if any(other.serial == rule.serial for other in e.rules)), -1
+        )
 
     def add(self, edition: Edition) -> None:
-        """Write an edition durably before it is used."""
+        """Append an edition durably."""
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.open("a") as log:
             log.write(json.dumps(asdict(edition)) + "\n")
@@ -115,6 +112,6 @@ class RuleLog:
 
 
 def _edition(line: dict[str, Any]) -> Edition:
-    rules = tuple(RuleInForce(**rule) for rule in line.pop("rules"))
+    rules = tuple(ActiveRule(**rule) for rule in line.pop("rules"))
     faults = tuple(RuleFault(**fault) for fault in line.pop("faults"))
     return Edition(**line, rules=rules, faults=faults)

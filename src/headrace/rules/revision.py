@@ -1,4 +1,4 @@
-"""Compute the changes between two reads of a rule table: unchanged, new and invalid rules."""
+"""Compute the next edition of rules after a read of their table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headrace.errors import PlanError, Problem
-from headrace.rules.log import Edition, RuleFault, RuleInForce
+from headrace.rules.log import ActiveRule, Edition, RuleFault
 
 if TYPE_CHECKING:
     from headrace.lowering.patterns.rules import RuleStep
@@ -20,7 +20,7 @@ BEFORE = -1
 
 
 class Revision:
-    """The result of a read: unchanged rules, new rules and errors."""
+    """Computes the edition after `before`: unchanged rules, new versions, and errors."""
 
     def __init__(self, step: RuleChecks, before: Edition) -> None:
         self._step = step
@@ -30,12 +30,13 @@ class Revision:
         self._faults: list[RuleFault] = []
 
     def edition(self, read: Rules, digest: str, epoch: int) -> Edition:
+        """Return the edition from this epoch on; an invalid rule keeps its previous version."""
         wrong = {name for name, _ in read.faults}
         for name, problem in read.faults:
-            self._note(name, problem)
-        staying = [rule for rule in self._before.rules if rule.id in wrong]
-        taken = [self._next_version(rule) for rule in read.rules if rule.active]
-        rules = tuple(sorted((*staying, *filter(None, taken)), key=lambda rule: rule.serial))
+            self._add_fault(name, problem)
+        kept = [rule for rule in self._before.rules if rule.id in wrong]
+        active = [self._next_version(rule) for rule in read.rules if rule.active]
+        rules = tuple(sorted((*kept, *filter(None, active)), key=lambda rule: rule.serial))
         changed = rules != self._before.rules
         return Edition(
             epoch,
@@ -51,32 +52,36 @@ class Revision:
     def _number(self) -> int:
         return self._before.number + 1
 
-    def _next_version(self, rule: Rule) -> RuleInForce | None:
-        """Return the next active version of a rule: unchanged, new, or None."""
+    def _next_version(self, rule: Rule) -> ActiveRule | None:
+        """Return the version of a rule in the next edition; None if it is invalid and new."""
         old = self._old.get(rule.id)
         pattern = self._step.declared(rule)
         if old is not None and old.pattern == pattern:
             return old if rule.version in (None, old.version) else replace(old, version=rule.version)
         problems = list(self._step.problems(rule))
         if old is not None and rule.version == old.version:
-            problems.append(
-                (f"it has changed, and its version is still {old.version}", "give it the next version")
-            )
+            what = f"the rule has changed, but its version is still {old.version}"
+            problems.append((what, "increase its version"))
         for what, hint in problems:
-            self._note(rule.id, Problem(rule.where, what, hint))
+            self._add_fault(rule.id, Problem(rule.where, what, hint))
         if problems:
             return old
         self._serials += 1
-        return RuleInForce(rule.id, self._version(rule), self._serials, self._number, pattern)
+        return ActiveRule(rule.id, self._version(rule), self._serials, self._number, pattern)
 
     def _version(self, rule: Rule) -> int:
         return rule.version if rule.version is not None else self._before.versions.get(rule.id, 0) + 1
 
-    def _note(self, name: str, problem: Problem) -> None:
+    def _add_fault(self, name: str, problem: Problem) -> None:
         old = self._old.get(name)
-        label = f"rule `{name}`"
-        place = problem.where if label in problem.where else f"{problem.where}: {label}"
-        self._faults.append(fault_of(replace(problem, where=place), name, old.version if old else None))
+        located = replace(problem, where=rule_location(problem.where, name))
+        self._faults.append(fault_of(located, name, old.version if old else None))
+
+
+def rule_location(place: str, name: str) -> str:
+    """Return a location in a table with the name of the rule, unless it contains the name."""
+    label = f"rule `{name}`"
+    return place if label in place else f"{place}: {label}"
 
 
 def fault_of(problem: Problem, name: str, version: int | None) -> RuleFault:
@@ -85,17 +90,17 @@ def fault_of(problem: Problem, name: str, version: int | None) -> RuleFault:
 
 
 def load_now(step: RuleStep, table: RuleTable) -> None:
-    """Load all rules of a table into a batch step, active from the first row.
+    """Load all rules of a table into a step over a batch.
 
     Raises:
         PlanError: a rule is invalid.
     """
-    edition = Revision(step, Edition(BEFORE)).edition(table.look().read(), "", BEFORE)
-    refuse(edition)
-    step.kernel.load(edition.loaded)
+    edition = Revision(step, Edition(BEFORE)).edition(table.read_content().read(), "", BEFORE)
+    raise_faults(edition)
+    step.kernel.load(edition.as_json)
 
 
-def refuse(edition: Edition) -> None:
+def raise_faults(edition: Edition) -> None:
     """Raise the errors of rules, if there are any."""
     if edition.faults:
         raise PlanError([Problem(f.place, f.reason, f.hint) for f in edition.faults])

@@ -17,10 +17,10 @@ from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a table at one moment."""
+    """The present content of a table."""
 
     digest: str
-    """Digest that changes with the table."""
+    """A digest of the content."""
     read: Callable[[], Rules]
     """Returns its rules; raises if the table is invalid."""
 
@@ -30,11 +30,11 @@ class RuleTable(Protocol):
 
     @property
     def name(self) -> str:
-        """Name in messages."""
+        """The name in messages."""
         ...
 
-    def look(self) -> Content:
-        """Read the present content.
+    def read_content(self) -> Content:
+        """Return the present content.
 
         Raises:
             HeadraceError: the table cannot be read.
@@ -59,18 +59,16 @@ class FileTable:
         self._seen: tuple[int, ...] = ()
         self._content: Content | None = None
 
-    def look(self) -> Content:
+    def read_content(self) -> Content:
         try:
             stat = Path(self.name).stat()
             seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
             if self._content is None or seen != self._seen:
-                self._content, self._seen = (
-                    content_of_text(Path(self.name).read_text("utf-8"), self.name),
-                    seen,
-                )
+                self._content = content_of_text(Path(self.name).read_text("utf-8"), self.name)
+                self._seen = seen
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise SourceError(f"the rules can't be read: {reason}", where=self.name) from error
+            raise SourceError(f"the rules cannot be read: {reason}", where=self.name) from error
         return self._content
 
     def close(self) -> None:
@@ -84,7 +82,7 @@ class ListedTable:
         self.name = f"{connector.kind} table {getattr(connector, 'table', '')}"
         self._listing = connector.listing()
 
-    def look(self) -> Content:
+    def read_content(self) -> Content:
         rows = self._listing.rows()
         # The row order of a database is not significant and can change.
         ordered = sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
@@ -95,7 +93,7 @@ class ListedTable:
 
 
 def content_of_text(text: str, file: str) -> Content:
-    """Parse the content of a file by its suffix."""
+    """Return the content of a file; its suffix determines the format."""
     return Content(_digest(text), lambda: rules_of_file(text, file=file))
 
 

@@ -1,4 +1,4 @@
-"""Spark's analysis of a whole plan without reading its sources: `headrace check --spark`."""
+"""Analyse a whole plan with Spark without reading its sources: `headrace check --spark`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RECORDS = "value binary, partition string, offset bigint"
 
 
 class _EmptyInputs(StreamInputs):
-    """Empty streams and tables in the declared schemas; no server is contacted."""
+    """Empty streams and tables with the declared schemas; no server is contacted."""
 
     def table(self, node: Lookup) -> DataFrame:
         if node.schema is None:
@@ -41,14 +41,14 @@ class _EmptyInputs(StreamInputs):
         empty = self.directory / "empty"
         empty.mkdir(exist_ok=True)
         rows = self.spark.readStream.schema(schema).parquet(str(empty))
-        # Only the server knows the types of metadata; a null literal fits into every expression.
+        # The types of metadata columns are not declared; a null literal is valid in every expression.
         present = {name.lower() for name in rows.columns}
         metadata = [name for name in node.connector.metadata_columns if name.lower() not in present]
         return rows.withColumns({name: F.lit(None) for name in metadata})
 
 
 def analyse(graph: Graph) -> list[Problem]:
-    """Return the problems that Spark finds in the expressions of a plan, types included."""
+    """Return the problems that Spark's analyzer reports about a plan, type errors included."""
     spark = open_session(graph.name, jars=jars_for(graph.connectors))
     with TemporaryDirectory(prefix="headrace-check-") as name:
         directory = Path(name)

@@ -1,10 +1,9 @@
 """Delivery of an epoch to all sinks of its query, exactly once.
 
-An epoch is a micro-batch of one query, numbered by Spark. In each epoch every sink stages its rows where no
-reader sees them; once all have, each commits its rows together with a ledger entry. Spark commits the offsets
-of the epoch only after this function has returned. After a crash before that, Spark replays the epoch under
-the same number, and sinks with the epoch in their ledger are skipped. ARCHITECTURE.md lists every point at
-which a run can fail.
+An epoch is a micro-batch of one query, numbered by Spark. First all sinks stage their rows, invisible to
+readers; then each commits its rows together with a ledger entry. Spark commits the offsets of the epoch after
+`foreachBatch` has returned. After an earlier crash Spark replays the epoch with the same number, and sinks
+that have it in their ledger are skipped. ARCHITECTURE.md lists every point at which a run can fail.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from headrace.runtime.progress.row_accounting import AccountingLog
 
 
-COUNTED = {"late": "late", "timeouts": "timed_out"}
-"""Kernel counters of side outputs, which are known once another output of the epoch is computed."""
+SIDE_OUTPUT_COUNTERS = {"late": "late", "timeouts": "timed_out"}
+"""Kernel counters of side outputs; they are complete once another output of the epoch has been computed."""
 
 
 @dataclass
@@ -48,15 +47,15 @@ class SinkBinding:
     prepare: Callable[[DataFrame, int], DataFrame] = lambda frame, epoch: drop_hidden(frame)
     """Applied to the frame of an epoch before it is written."""
     of_dead_letters: bool = False
-    """True if its rows are known only after all other rows of the epoch have been read."""
+    """True if its rows are complete only after all other rows of the epoch have been read."""
     every_epoch: bool = False
-    """True if it also takes epochs without rows, as an exchange does for the watermark."""
+    """True if epochs without rows are written as well, such as the watermark markers of an exchange."""
     committed: int = -1
     rows: int = 0
 
     @property
     def needs_every_epoch(self) -> bool:
-        """True if an epoch without rows changes the sink as well."""
+        """True if an epoch without rows must be written."""
         return self.every_epoch or self.run.mode == "complete"
 
 
@@ -65,11 +64,11 @@ class Delivery:
     """The `foreachBatch` function of one query."""
 
     lower_batch: Callable[[DataFrame], Lowering]
-    """Lowers the stateless steps after the streaming plan, given the rows of a micro-batch."""
+    """Lowers the stateless steps after the streaming plan over the rows of a micro-batch."""
     sinks: list[SinkBinding]
     dead_letters: Mapping[str, DeadLetters] = field(default_factory=dict)
     functions: list[Ref] = field(default_factory=list)
-    """Functions that are called on the micro-batch and whose dead letters are delivered."""
+    """Function steps on the micro-batch whose dead letters are delivered."""
     dead_letter_count: int = 0
     """Records of this run that could not be decoded."""
     counts: Counts | None = None
@@ -79,24 +78,24 @@ class Delivery:
     """The rules of the query's step, if it reads them from a table."""
     lookups: LookupSteps | None = None
     lookup_logs: dict[str, AccountingLog] = field(default_factory=dict)
-    """The row accounting of lookups that drop or divert rows, once they have run."""
+    """The row accounting of lookups that drop or divert rows, from their first epoch on."""
     open_log: Callable[[str], AccountingLog] | None = None
     """Opens the row accounting of a step of the query."""
     _lowering: Lowering | None = None
     failure: BaseException | None = None
-    """The Python exception that failed an epoch; Spark passes on only its text."""
+    """The Python exception that failed an epoch; Spark reports only its text."""
     mismatches: Mismatches = field(default_factory=Mismatches)
-    """Rows of this run that don't add up."""
+    """Mismatches of row accounting in this run."""
     stopping: bool = False
     """Set to end the run between two epochs."""
 
     def load_rules(self) -> None:
-        """Load the rules, if any: a run with an invalid rule doesn't start."""
+        """Load the rules, if any; raises if a rule is invalid."""
         if self.rules is not None:
             self.rules.begin()
 
     def open(self) -> None:
-        """Take over every sink and read the last epoch it has committed."""
+        """Open every sink, which fences older runs, and read its last committed epoch."""
         for sink in self.sinks:
             sink.committed = sink.writer.open(sink.run)
             reach("delivery.opened")
@@ -113,7 +112,7 @@ class Delivery:
         if self.stopping:
             raise Stopped
         try:
-            if self.rules is not None:  # before the tasks of the epoch are created: they carry the rules
+            if self.rules is not None:  # before the tasks of the epoch are created, which contain the rules
                 self.rules.enter(epoch)
                 reach("delivery.ruled")
             if self.lookups is not None:
@@ -124,7 +123,7 @@ class Delivery:
             raise
         except BaseException as error:
             self.failure = self.failure or error
-            raise RuntimeError(str(error)) from error  # the JVM would wait for an answer forever
+            raise RuntimeError(str(error)) from error  # py4j replies to the JVM only on an `Exception`
 
     def _deliver(self, batch: DataFrame, epoch: int) -> None:
         sinks = [sink for sink in self.sinks if sink.committed < epoch]
@@ -157,7 +156,7 @@ class Delivery:
     def _stage_all(
         self, batch: DataFrame, epoch: int, sinks: list[SinkBinding]
     ) -> list[tuple[SinkBinding, Staged]]:
-        """Stage all sinks before the first commit: a failure here changes nothing that a reader sees."""
+        """Stage all sinks before the first commit, so that a failure here leaves nothing visible."""
         for dead_letters in self.dead_letters.values():
             dead_letters.reset()
         of_rows = [sink for sink in sinks if not sink.of_dead_letters]
@@ -172,17 +171,14 @@ class Delivery:
         for ref in self.functions if len(of_rows) < len(sinks) else ():
             if not lowering.is_lowered(ref):
                 consume(lowering.frame(ref))
-        # Dead letters are known only now that all rows have been read.
+        # Dead letters are complete now that all rows have been read.
         self.dead_letter_count += sum(dead_letters.count for dead_letters in self.dead_letters.values())
         of_dead_letters = [sink for sink in sinks if sink.of_dead_letters and not self._can_skip(sink)]
         lowering = lowering.with_frames(self.side_frames(batch) if of_dead_letters else {})
         return [*staged, *(self._stage(sink, lowering, epoch) for sink in of_dead_letters)]
 
     def side_frames(self, batch: DataFrame) -> dict[Ref, DataFrame]:
-        """Return the frames of outputs that are not computed from the batch.
-
-        Dead letters and faults of rules.
-        """
+        """Return the frames of outputs that are collected on the driver: dead letters and faults of rules."""
         frames = {
             Ref(source, DEAD_LETTERS): dead_letters.take()
             for source, dead_letters in self.dead_letters.items()
@@ -192,28 +188,25 @@ class Delivery:
         return frames
 
     def _can_skip(self, sink: SinkBinding) -> bool:
-        """True if the epoch has no dead letters for this sink.
-
-        Deterministic, so a replay skips it as well.
-        """
+        """True if the epoch has no dead letters; a replayed epoch has none either."""
         if sink.needs_every_epoch or self.rules is not None:
             return False
         return not any(dead_letters.count for dead_letters in self.dead_letters.values())
 
     def _counter(self, sink: SinkBinding) -> str | None:
-        """Return the kernel counter of a side output that is written unchanged, if there is one."""
+        """Return the kernel counter of a sink that writes a side output of the stateful step unchanged."""
         if self.accounting is None or sink.needs_every_epoch:
             return None
-        return COUNTED.get(sink.ref.output) if sink.ref.step == self.accounting.step else None
+        return SIDE_OUTPUT_COUNTERS.get(sink.ref.output) if sink.ref.step == self.accounting.step else None
 
     def _is_empty(self, sink: SinkBinding, epoch: int) -> bool:
-        """True if the kernel has counted no row for this side output; known once another output is staged."""
+        """True if the kernel has counted no row for this side output; call after staging another output."""
         name = self._counter(sink)
         return name is not None and self.counts is not None and not self.counts.of(epoch)[name]
 
     def _stage(self, sink: SinkBinding, lowering: Lowering, epoch: int) -> tuple[SinkBinding, Staged]:
         frame = sink.prepare(lowering.frame(sink.ref), epoch)
-        if sink.every_epoch:  # an exchange, which Headrace itself reads
+        if sink.every_epoch:  # an exchange: its watermark markers are not rows of the step
             staged = sink.writer.stage(epoch, frame)
         else:
             counter = RowCounter(frame)
@@ -224,9 +217,9 @@ class Delivery:
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: ends a query between two epochs
-    """Raised to end a query after the last epoch of a graceful stop."""
+    """Raised in `foreachBatch` to end a query on a graceful stop."""
 
 
 def consume(batch: DataFrame) -> None:
-    """Compute every row and discard it: Spark commits the state of a batch only if all of it was read."""
+    """Compute and discard every row: Spark commits the state of a batch only if all its rows were read."""
     batch.write.format("noop").mode("overwrite").save()

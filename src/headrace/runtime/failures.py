@@ -1,4 +1,4 @@
-"""Translation of Spark's errors into errors a user can act on."""
+"""Translate errors of Spark queries into errors with location, problem and hint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<func
 
 
 def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
-    """Return the error of a query as an error with location, problem and hint, without a stack trace."""
+    """Return the error of a query with location, problem and hint, without the stack trace."""
     text = str(error)
     problems = (connector.explain_failure(text) for connector in graph.connectors)
     if problem := next(filter(None, problems), None):
@@ -30,14 +30,14 @@ def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
         return translated
     if _PYTHON_WORKER in text:
         return SourceError(
-            f"a Python function failed: {_python_reason(text)}", hint="Spark's log has the traceback"
+            f"a Python function failed: {_python_reason(text)}", hint="see the traceback in Spark's log"
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return SourceError(lines[0] if lines else type(error).__name__, hint="Spark's log has the rest")
+    return SourceError(lines[0] if lines else type(error).__name__, hint="see Spark's log")
 
 
 def _python_reason(text: str) -> str:
-    """Return the exception that a Python worker raised, and where."""
+    """Return the exception of a Python worker and the line of user code that raised it."""
     lines = text[text.index(_PYTHON_WORKER) :].splitlines()[1:]
     raised = next((at for at, line in enumerate(lines) if _RAISED.match(line)), None)
     if raised is None:

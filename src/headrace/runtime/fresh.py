@@ -1,4 +1,4 @@
-"""Starting over, or from a savepoint, under a new checkpoint id: the effect on rows in sinks."""
+"""Describe the effect on sinks of a fresh start or a restored savepoint; both have new checkpoint ids."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def describe_fresh_start(graph: Graph, directory: Path) -> Iterator[str]:
-    """Yield lines that list, per sink, the effect of a new checkpoint.
-
-    None if there is no previous checkpoint.
-    """
+    """Yield lines that list, per sink, the effect of a new checkpoint; none if there is no previous one."""
     if not (directory / "queries").exists():
         return
     yield f"starting over: the previous checkpoint moves to {next_aside(directory)}; sinks keep their rows"
@@ -33,7 +30,7 @@ def describe_restore(graph: Graph, directory: Path, name: str) -> Iterator[str]:
     for source in graph.of(Source):
         if not source.connector.replayable:
             kind = source.connector.kind
-            yield f"  {source.name} ({kind}): rows read since the savepoint can't be read again"
+            yield f"  {source.name} ({kind}): rows read since the savepoint cannot be read again"
     for sink in graph.sinks:
         since = describe_effect(sink).replace("to those of earlier runs", "to those written since")
         yield f"  {sink.name} ({sink.connector.kind}): {since}"

@@ -47,8 +47,8 @@ class RunHandle(ABC):
     def sample(self, name: str, *, rows: int = 10, timeout: float = 10.0) -> list[dict[str, Any]]:
         """Return rows that pass an edge of the plan in the next micro-batch, without changing the run.
 
-        The edge is named by a step, by `step.output`, or by a sink, which stands for its input. There are no
-        rows if none passes within `timeout` seconds. A row of more than 4096 characters is cut.
+        `name` is a step, `step.output`, or a sink, which stands for its input. Returns no rows if none passes
+        within `timeout` seconds. Rows of more than 4096 characters are truncated.
 
         >>> run.sample("totals", rows=2)  # doctest: +SKIP
         [{'card': 'c1', 'n': 3}, {'card': 'c2', 'n': 1}]
@@ -56,19 +56,16 @@ class RunHandle(ABC):
         Raises:
             OptionError: there is no such step or output, or the run is in real-time mode.
         """
-        what = "rows can't be sampled in real-time mode"
+        what = "rows cannot be sampled in real-time mode"
         raise OptionError(what, where=name, hint="run it without --real-time")
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop gracefully: finish the current micro-batch, commit it and exit.
-
-        The next run resumes from there.
-        """
+        """Stop gracefully: finish and commit the current micro-batch. The next run resumes from there."""
 
     @abstractmethod
     def kill(self) -> None:
-        """Stop at once. The next run processes the current micro-batch again."""
+        """Stop immediately. The next run processes the current micro-batch again."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the run has ended; return False if `timeout` seconds passed before.
@@ -92,7 +89,7 @@ class RunHandle(ABC):
             self.kill()
 
     def _fail(self, error: BaseException) -> None:
-        """Record the failure that ends the run; the first one counts."""
+        """Record the failure that ends the run, unless one is recorded already."""
         from headrace.runtime.failures import translate_error
 
         translated = error if isinstance(error, HeadraceError) else translate_error(self.graph, error)

@@ -1,4 +1,4 @@
-"""Event time and the clock: heartbeats of idle sources, and warnings about times far ahead."""
+"""Advance watermarks of idle sources with the clock; warn about event times far ahead of it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def clock_warnings(heartbeats: Heartbeats) -> Iterator[str]:
 
 
 class IdlenessTicker:
-    """Advances watermarks with the clock, twice a second while the run lasts, if a step needs it."""
+    """A thread that advances watermarks with the clock, twice a second, if a step needs it."""
 
     def __init__(
         self, graph: Graph, heartbeats: Heartbeats, *, on_failure: Callable[[BaseException], None]
@@ -49,7 +49,7 @@ class IdlenessTicker:
             start_thread("idleness", self._tick, on_failure=self._on_failure)
 
     def stop(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._stopped.set()
 
     def _tick(self) -> None:

@@ -1,4 +1,4 @@
-"""Inspection of a plan's Spark queries without running them, as for `headrace explain --physical`."""
+"""Plan Spark queries without running them, for `headrace explain --physical` and for reading state."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 def physical_plans(
     graph: Graph, *, master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """Return the physical plan of each query's streaming part, by the query's name, in the order they start.
+    """Return the physical plan of the streaming part of each query by name, in the order they start.
 
-    The steps after a query's stateful step run batch by batch and are not part of it. The plan is that of the
-    first batch; Spark plans every batch separately.
+    Steps after a stateful step run on the micro-batch and are not included. Spark plans every batch
+    separately; this is the plan of the first.
     """
     spark = open_session(graph.name, master=master, conf=conf, jars=jars_for(graph.connectors))
-    with plan_aside(spark, graph) as built:
-        return {query.query.name: _plan(query.stream_plan) for query in built}
+    with plan_queries(spark, graph) as planned:
+        return {each.query.name: _format_plan(each.stream_plan) for each in planned}
 
 
 @contextmanager
-def plan_aside(spark: SparkSession, graph: Graph) -> Iterator[list[PlannedQuery]]:
+def plan_queries(spark: SparkSession, graph: Graph) -> Iterator[list[PlannedQuery]]:
     """Plan the queries in a temporary directory, without running them."""
     with TemporaryDirectory(prefix="headrace-explain-") as place:
         heartbeats = Heartbeats(spark, place)
@@ -45,16 +45,16 @@ def plan_aside(spark: SparkSession, graph: Graph) -> Iterator[list[PlannedQuery]
                 spark, graph.name, place, heartbeats, primary_reader_of=query.primary_reader_of
             )
 
-        built = QueryPlanner(spark, graph, place, build_inputs=build_inputs).plan()
+        planned = QueryPlanner(spark, graph, place, build_inputs=build_inputs).plan()
         try:
-            yield built
+            yield planned
         finally:
-            heartbeats.forget()
-            for query in built:
-                query.inputs.close()
+            heartbeats.close()
+            for each in planned:
+                each.inputs.close()
 
 
-def _plan(frame: DataFrame) -> str:
+def _format_plan(frame: DataFrame) -> str:
     execution = java_frame(frame).queryExecution()
     plan: str = jvm(frame.sparkSession).PythonSQLUtils.explainString(execution, "simple")
     return plan.removeprefix("== Physical Plan ==\n").strip()

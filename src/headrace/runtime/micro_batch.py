@@ -1,4 +1,4 @@
-"""Runs in micro-batches: from a checked plan to queries that deliver epochs."""
+"""Runs in micro-batches."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ CLOCK_PERIOD = 500_000
 """Default interval, in microseconds, between micro-batches of a step with processing-time timers."""
 DRAINING = "draining"
 DRAIN_STEPS, DRAIN_STEP_MS = 8, 366 * 86_400_000
-"""Steps of the clock while a drain closes the windows of processing-time triggers; longer than their
-periods.
+"""Number and length of the clock steps with which a drain closes windows with processing-time triggers; a
+step is longer than the period of a trigger.
 """
 
 
@@ -80,7 +80,7 @@ class MicroBatchRun(RunHandle):
         self._samples = Samples(spark)
         self._phase = "opening sinks"
         self._stepped: dict[str, tuple[Clock, SteppedQuery]] = {}
-        """Queries with processing-time timers that a drain continues."""
+        """Queries with processing-time timers, kept open for the drain."""
         self._heartbeats = Heartbeats(spark, str(directory.path.resolve()))
         self._warnings: tuple[str, ...] = ()
         self._planned = self._plan()
@@ -118,7 +118,7 @@ class MicroBatchRun(RunHandle):
         )
 
     def _collect_delays(self) -> Delays:
-        """Return the delays so far; the kernel forgets them at the end of the run."""
+        """Return the delays of the run; the kernel drops them when the run ends."""
         if not self._ended.is_set():
             self._delays = Delays.of(self._heartbeats.delays()) or self._delays
         return self._delays
@@ -158,7 +158,7 @@ class MicroBatchRun(RunHandle):
         return planned
 
     def _acknowledge(self, query: str, report: Mapping[str, Any]) -> None:
-        """Report the offsets of a committed epoch to the servers of its sources. Nothing depends on it."""
+        """Report the offsets of a committed epoch to the source systems; failures are ignored."""
         inputs = next(planned.inputs for planned in self._planned if planned.query.name == query)
         with contextlib.suppress(Exception):
             inputs.acknowledge(report.get("sources", ()))
@@ -190,7 +190,7 @@ class MicroBatchRun(RunHandle):
             self._drain()
 
     def _drain(self) -> None:
-        """End the input for good, query by query: rows that one still emits are input of the next."""
+        """End the input and close all windows, in waves, because rows of one query are input of the next."""
         self._phase = DRAINING
         self._heartbeats.end()
         for wave in group_into_waves(self._planned):
@@ -199,7 +199,7 @@ class MicroBatchRun(RunHandle):
             self.directory.mark_drained()
 
     def _catch_up(self, wave: list[PlannedQuery]) -> None:
-        """Run queries concurrently over the available input."""
+        """Run the queries of a wave concurrently over the available input."""
         if self._stopping:
             return
         launched = [planned for planned in wave if not planned.uses_clock]
@@ -212,10 +212,10 @@ class MicroBatchRun(RunHandle):
             self._await(planned)
 
     def _step_until_idle(self, planned: PlannedQuery) -> None:
-        """Step a query that never ends by itself until a micro-batch has read no row.
+        """Step a query with processing-time timers, for which availableNow never ends, until it reads no row.
 
-        A drain continues with the same query, whose sources have ended, and moves its clock to the end of
-        time once it has read the rows of earlier queries.
+        A drain steps the same query again: it reads the rows of earlier queries, then moves the clock to the
+        end of time.
         """
         try:
             name = planned.query.name
@@ -254,9 +254,8 @@ class MicroBatchRun(RunHandle):
     def _close_windows(self, planned: PlannedQuery, clock: Clock, query: SteppedQuery) -> None:
         """Advance the clock of a drain until no window is open.
 
-        A processing-time trigger sets its next timer one period ahead of the clock, also in the batch in
-        which the watermark reaches the end of time, so the clock has to move on for the window to be visited
-        again.
+        A processing-time trigger sets its next timer one period ahead of the clock, even in the batch in
+        which the watermark reaches the end of time; the window closes when that timer fires.
         """
         for _ in range(DRAIN_STEPS):
             if self._stopping or not planned.holds_rows:
@@ -272,14 +271,13 @@ class MicroBatchRun(RunHandle):
         writer = writer.option("checkpointLocation", str(planned.checkpoint / "spark"))
         planned.spark_query = writer.trigger(**self._trigger(planned)).start()
         self._progress.follow(planned.spark_query, planned.query.name)
-        if self._stopping:  # requested while the query was starting, when there was nothing to stop yet
+        if self._stopping:  # stop() was called while the query was starting
             planned.spark_query.stop()
 
     def _trigger(self, planned: PlannedQuery) -> dict[str, Any]:
         """Return the arguments of `DataStreamWriter.trigger`.
 
-        A query with processing-time timers always has another batch to run, so it gets an interval by
-        default.
+        With processing-time timers Spark runs batches without pause, so such a query has a default interval.
         """
         if self._options.bounded:
             return {"availableNow": True}
@@ -301,14 +299,14 @@ class MicroBatchRun(RunHandle):
         if isinstance(failure, Stopped) or (self._stopping and failure is None):
             return
         self._stop_queries(failed)
-        # Rows are computed while a sink writes them, so that its error may wrap one of user code.
+        # Rows are computed while a sink writes them, so an error of the sink may wrap one of user code.
         translated: HeadraceError | None = as_user_code_error(self.graph, failure or error)
         if translated is None and isinstance(failure, HeadraceError):
             translated = failure
         raise (translated or translate_error(self.graph, failure or error)) from error
 
     def _abort(self, error: BaseException) -> None:
-        """End the run because a background thread failed."""
+        """Fail the run with the error of a background thread."""
         self._fail(error)
         self._stop_queries()
 
@@ -321,16 +319,16 @@ class MicroBatchRun(RunHandle):
     def _end(self) -> None:
         self._idleness.stop()
         for planned in self._planned:
-            with contextlib.suppress(Exception):  # the failure that counts has been recorded
+            with contextlib.suppress(Exception):  # the first failure has been recorded
                 if planned.spark_query is not None and planned.spark_query.isActive:
                     planned.spark_query.stop()
                 planned.delivery.close()
         self._collect_warnings()
-        with contextlib.suppress(Exception):  # the JVM may have ended
+        with contextlib.suppress(Exception):  # the JVM may have exited
             self._collect_delays()
-        self._heartbeats.forget()
+        self._heartbeats.close()
         self._progress.settle()
-        with contextlib.suppress(OSError):  # the next run cleans them
+        with contextlib.suppress(OSError):  # the next run retries
             self._cleaner.clean()
         for planned in self._planned:
             planned.inputs.close()
@@ -340,7 +338,7 @@ class MicroBatchRun(RunHandle):
 
 
 def group_into_waves(planned: list[PlannedQuery]) -> list[list[PlannedQuery]]:
-    """Group queries so that a reader of an exchange comes in a later group than its writer."""
+    """Group queries in waves; the reader of an exchange is in a later wave than its writer."""
     waves: list[list[PlannedQuery]] = [[]]
     for each in planned:
         written = {ref for earlier in waves[-1] for ref in earlier.query.writes}
@@ -351,16 +349,13 @@ def group_into_waves(planned: list[PlannedQuery]) -> list[list[PlannedQuery]]:
 
 
 def _stop_between_batches(planned: PlannedQuery) -> None:
-    """Wait for the current micro-batch.
-
-    A batch that begins before the gap is seen ends the query by itself.
-    """
+    """Stop a query after its current micro-batch; the delivery raises `Stopped` if another one begins."""
     query = planned.spark_query
-    if isinstance(query, SteppedQuery):  # its loop ends after the current step
+    if isinstance(query, SteppedQuery):  # `_read_available` ends after the current step
         return
     while query is not None and query.isActive:
         if not query.status["isTriggerActive"]:
             query.stop()
         else:
-            with contextlib.suppress(Exception):  # the thread that awaits the query reports its failure
+            with contextlib.suppress(Exception):  # `_await` reports the failure
                 query.awaitTermination(0.05)

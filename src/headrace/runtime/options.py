@@ -1,4 +1,4 @@
-"""Options of a run: when it ends, how rows pass through it, and where its checkpoint is."""
+"""Options of a run: `until`, `mode`, `every`, `checkpoint` and others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.errors import OptionError, did_you_mean
 Until = Literal["stopped", "caught_up", "drained"]
 ExecutionMode = Literal["micro_batch", "real_time"]
 
-SHORTEST_REAL_TIME_BATCH = 5_000_000
+MIN_REAL_TIME_BATCH = 5_000_000
 """Spark's minimum length of a real-time batch, in microseconds."""
 
 _RENAMED = {"once": 'until="caught_up"', "finish": 'until="drained"', "real_time": 'mode="real_time"'}
@@ -44,11 +44,11 @@ class RunOptions:
 
     until: Until = "stopped"
     """`"stopped"`: run until stopped. `"caught_up"`: process the available input and exit; windows stay
-    open for the next run. `"drained"`: process the available input, then fire and close every window and
-    end the job for good.
+    open for the next run. `"drained"`: process the available input, fire and close every window and end
+    the job for good.
     """
     mode: ExecutionMode = "micro_batch"
-    """`"real_time"` passes single rows from Kafka to Kafka within milliseconds, at least once."""
+    """`"real_time"` passes rows from Kafka to Kafka within milliseconds, at least once."""
     every: Duration | None = None
     """Interval between micro-batches; default: as fast as possible. In real-time mode: length of a batch,
     default 1 minute.
@@ -74,22 +74,21 @@ class RunOptions:
         period = self.period
         if self.bounded and self.mode == "real_time":
             raise OptionError(
-                f"real-time mode has no end and can't run until {self.until}",
+                f"real-time mode does not end by itself and cannot run until {self.until}",
                 where="mode",
                 hint='leave out `mode` to run until "caught_up" or "drained"',
             )
         if self.bounded and self.every is not None:
             raise OptionError(
-                f"`every` can't be combined with until={self.until!r}",
+                f"`every` cannot be combined with until={self.until!r}",
                 where="every",
                 hint="a bounded run processes the available input as fast as possible: leave out `every`",
             )
-        if self.mode == "real_time" and (period or SHORTEST_REAL_TIME_BATCH) < SHORTEST_REAL_TIME_BATCH:
+        if self.mode == "real_time" and (period or MIN_REAL_TIME_BATCH) < MIN_REAL_TIME_BATCH:
             raise OptionError(
                 f"expected real-time batches of at least 5 seconds, got {self.every}",
                 where="every",
-                hint="rows don't wait for the end of a batch; offsets, state and the watermark do: try 1 "
-                "minute",
+                hint="a long batch delays commits and the watermark, not rows: try 1 minute",
             )
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Planning of Spark queries: the streaming plan, the sinks and the output mode of each query.
+"""Plan the Spark queries of a pipeline: the streaming plan, the sinks and the output mode of each.
 
-Runs and transcripts share it; they differ in the inputs (`build_inputs`), the writers (`build_writer`) and in
-how the queries are started.
+Used by runs and by transcripts, which pass other inputs (`build_inputs`) and writers (`build_writer`) and
+start the queries differently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headrace.checkpoints.layout import (
     checkpoint_of,
     has_pending_firing,
     read_checkpoint_id,
-    watermark_in_force,
+    watermark_of_epoch,
 )
 from headrace.checkpoints.signatures import (
     STATELESS,
@@ -26,7 +26,7 @@ from headrace.checkpoints.signatures import (
     signature_problem,
     write_signature,
 )
-from headrace.checkpoints.sources import refuse_moved
+from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Upserting, WriteContext, WriteMode, Writer
 from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import POSITION
@@ -60,14 +60,14 @@ class PlannedQuery:
     query: Query
     stream_plan: DataFrame
     """The streaming part: from the sources to the stateful step, or to the last output that all sinks
-    share.
+    read.
     """
     output_mode: OutputMode
     delivery: Delivery
     checkpoint: Path
     inputs: StreamInputs
     uses_clock: bool = False
-    """True if it has processing-time timers, for which Spark always has another batch to run."""
+    """True if it has processing-time timers, for which Spark runs batches without new data."""
     signature: Signature = field(default_factory=lambda: dict(STATELESS))
     spark_query: Any = None
     """The Spark query, once it is started."""
@@ -80,7 +80,7 @@ class PlannedQuery:
 
 
 class QueryPlanner:
-    """Plans the queries of a pipeline in order: the reader of an exchange after its writer."""
+    """Plan the queries of a pipeline in order: the reader of an exchange after its writer."""
 
     def __init__(
         self,
@@ -103,15 +103,15 @@ class QueryPlanner:
         """The schemas of all analysed outputs, exchanges among them."""
 
     def plan(self) -> list[PlannedQuery]:
-        """Plan all queries, with Spark's analysis of every output that they write.
+        """Plan all queries, and let Spark analyse every output that they write.
 
         Raises:
-            PlanError: Spark rejects an expression, a checkpoint has the state of a different declaration, or
+            PlanError: Spark rejects an expression, or a checkpoint has state of a different declaration or
                 offsets of a different source.
         """
-        refuse_moved(self.graph, self.directory)
+        check_sources(self.graph, self.directory)
         planned = self._plan_all()
-        refuse_changed(self.graph, planned, self.directory)
+        check_signatures(self.graph, planned, self.directory)
         for each in planned:
             write_signature(each.checkpoint, each.signature)
         return planned
@@ -142,7 +142,7 @@ class QueryPlanner:
         runs_once = step.runs_once(self.graph)
         frame = lowering.raw(step.name) if runs_once else lowering.frame(query.output)
         if not runs_once and not query.writes:
-            frame = frame.drop(POSITION)  # only stateful steps use the arrival order
+            frame = frame.drop(POSITION)  # used by stateful steps only
         delivery = Delivery(self._batch_lowering(query, inputs), [], lookups=inputs.lookups)
         delivery.open_log = partial(AccountingLog, checkpoint)
         if step.name in lowering.counts:
@@ -166,7 +166,7 @@ class QueryPlanner:
     def _list_functions(self, query: Query, frame: DataFrame, inputs: StreamInputs) -> list[Ref]:
         """Return the functions after the streaming part whose dead letters the query delivers.
 
-        They are lowered once, so that their collectors exist before the first epoch.
+        Lowers them once, so that their collectors exist before the first epoch.
         """
         streamed = self.graph.upstream(self.graph[query.output.step])
         functions = [self.graph[name] for name in query.dead_letters_of]
@@ -186,7 +186,7 @@ class QueryPlanner:
         step = self.graph[query.output.step]
         if not step.updates or step.tier(self.graph).name == "kernel":
             return "append"  # the kernel emits the changes itself
-        # Sinks of dead letters always append; they must not decide how the rows of the aggregate are emitted.
+        # Sinks of dead letters always append; the output mode depends on the other sinks.
         sinks = [sink for sink in self._sinks(query) if not is_dead_letters(self.graph, sink.input)]
         modes = {sink.write_mode(self.graph) for sink in sinks}
         return modes.pop() if len(modes) == 1 else "update"
@@ -217,7 +217,7 @@ class QueryPlanner:
         run = self._run(planned, f"{EXCHANGE}{ref}", "append")
 
         def prepare(frame: DataFrame, epoch: int) -> DataFrame:
-            return exchange.add_marker(frame, watermark_in_force(planned.checkpoint, epoch))
+            return exchange.add_marker(frame, watermark_of_epoch(planned.checkpoint, epoch))
 
         of_dead_letters = is_dead_letters(self.graph, ref)
         return SinkBinding(
@@ -238,7 +238,7 @@ class QueryPlanner:
         return WriteContext(self.graph.name, sink, read_checkpoint_id(planned.checkpoint), mode, directory)
 
     def _analyse(self, query: Query, frame: DataFrame, planned: PlannedQuery) -> None:
-        """Let Spark analyse every output that the query writes, so that mistakes surface before an epoch.
+        """Let Spark analyse every output that the query writes, to report errors before the first epoch.
 
         Stores the schemas of exchanges, which their readers need before the first file is written.
         """
@@ -257,7 +257,7 @@ class QueryPlanner:
 
 
 def exchange_readers(directory: Path, planned: list[PlannedQuery]) -> dict[Path, list[Path]]:
-    """Return the directory of each exchange, and the checkpoints of the queries that read it."""
+    """Return, by the directory of each exchange, the checkpoints of the queries that read it."""
     readers: dict[Path, list[Path]] = {}
     for each in planned:
         for ref in each.query.reads:
@@ -266,7 +266,7 @@ def exchange_readers(directory: Path, planned: list[PlannedQuery]) -> dict[Path,
 
 
 def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
-    """Return the state signature of a query's step."""
+    """Return the state signature of the step of a query."""
     if not step.stateful:
         return dict(STATELESS)
     inputs = [lowering.frame(ref).schema for ref in step.inputs]
@@ -279,7 +279,7 @@ def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
     return signature_of(step, types, by_clock=any(graph.facts(ref).by_clock for ref in step.inputs))
 
 
-def refuse_changed(graph: Graph, planned: list[PlannedQuery], directory: Path) -> None:
+def check_signatures(graph: Graph, planned: list[PlannedQuery], directory: Path) -> None:
     """Compare every stateful step with the state signature in the checkpoint directory.
 
     Raises:

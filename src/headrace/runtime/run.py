@@ -25,8 +25,8 @@ def start(
 
     Args:
         graph: the plan.
-        options: of the run.
-        on_phase: called with what is under way while the run starts, such as "starting Java".
+        options: the options of the run.
+        on_phase: called with each phase of the start, such as "starting Java".
     """
     if not graph.sinks:
         hint = "end it with stream.write(...)"
@@ -34,5 +34,5 @@ def start(
     if options.fresh:
         for line in describe_fresh_start(graph, directory_of(graph.name, options.checkpoint)):
             sys.stderr.write(f"{line}\n")
-    begin = real_time.start if options.mode == "real_time" else micro_batch.start
-    return begin(graph, options, on_phase)
+    start_run = real_time.start if options.mode == "real_time" else micro_batch.start
+    return start_run(graph, options, on_phase)

@@ -1,7 +1,7 @@
 """Samples of the rows at the edges of a running plan, on request.
 
-A sample takes the first rows of the next micro-batch. Rows are observed while the epoch computes them, so
-that nothing is read or computed twice; without a request a plan runs as if there were no samples.
+A sample returns the first rows of the next micro-batch, collected while the epoch computes them: nothing is
+read or computed twice, and without a request nothing is collected.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
 ROWS = 10
-MOST_ROWS = 100
-LENGTH = 4096
-"""Characters of a row; a longer one is cut."""
-CUT = "(cut)"
-"""The column of a row that was cut."""
+MAX_ROWS = 100
+MAX_LENGTH = 4096
+"""Maximum length of a row in characters; longer rows are truncated."""
+TRUNCATED = "(cut)"
+"""The only column of a truncated row."""
 SECONDS = 10.0
-"""How long rows are waited for."""
+"""Default time to wait for rows."""
 _POLL = 0.05
 _SETTLE = 0.5
-"""Further tasks of an epoch may add rows for so many seconds after the first one."""
+"""Seconds to wait for rows of other tasks after the first row."""
 
 
 class Samples:
     """Takes samples of one run."""
 
     def __init__(self, spark: SparkSession) -> None:
-        """Prepare a session; only queries that start later can be sampled."""
+        """Prepare a session, before its queries start."""
         self._spark = spark
         self._run = uuid.uuid4().hex
-        self._wanted: set[Ref] = set()
+        self._requested: set[Ref] = set()
         self._lock = threading.Lock()
         self._kernel = kernel(spark).sampling.EdgeSamples
         self._kernel.prepare(java_session(spark))
@@ -52,24 +52,24 @@ class Samples:
         return frame.alias(self._mark(ref))
 
     def tap(self, ref: Ref, frame: DataFrame) -> DataFrame:
-        """Return the frame of a micro-batch, sampled if a sample is wanted."""
-        if ref not in self._wanted:
+        """Return the frame of a micro-batch; sampled if there is a request for it."""
+        if ref not in self._requested:
             return frame
         from pyspark.sql import DataFrame
 
         return DataFrame(self._kernel.tap(java_frame(frame), self._mark(ref)), frame.sparkSession)
 
     def take(self, ref: Ref, rows: int = ROWS, seconds: float = SECONDS) -> list[dict[str, Any]]:
-        """Wait for rows and return the first ones; none if no row passes in time."""
+        """Wait for rows and return the first ones; empty on a timeout."""
         with self._lock:
             sampler = self._kernel.begin(
-                java_session(self._spark), self._mark(ref), min(rows, MOST_ROWS), LENGTH
+                java_session(self._spark), self._mark(ref), min(rows, MAX_ROWS), MAX_LENGTH
             )
-            self._wanted.add(ref)
+            self._requested.add(ref)
             try:
                 return [read_row(row) for row in _collect(sampler, rows, seconds)]
             finally:
-                self._wanted.discard(ref)
+                self._requested.discard(ref)
                 self._kernel.end(self._mark(ref))
 
     def _mark(self, ref: Ref) -> str:
@@ -88,14 +88,12 @@ def find_edge(graph: Graph, name: str) -> Ref:
         return sink.input
     if name not in outputs:
         known = [*outputs, *(sink.name for sink in graph.sinks)]
-        raise OptionError(
-            f"no step or output is called `{name}`", where="step", hint=did_you_mean(name, known)
-        )
+        raise OptionError(f"unknown step or output `{name}`", where="step", hint=did_you_mean(name, known))
     return outputs[name]
 
 
 def read_row(text: str) -> dict[str, Any]:
-    """Return the columns of a row; one that was cut has its text in the column `(cut)`.
+    """Return the columns of a row; a truncated row has its text in the column `(cut)`.
 
     >>> read_row('{"a":1}'), read_row('{"a":"xxxx…')
     ({'a': 1}, {'(cut)': '{"a":"xxxx…'})
@@ -103,7 +101,7 @@ def read_row(text: str) -> dict[str, Any]:
     try:
         row: dict[str, Any] = _hide_passwords(json.loads(text))
     except ValueError:
-        return {CUT: without_passwords(text)}
+        return {TRUNCATED: without_passwords(text)}
     return row
 
 

@@ -1,4 +1,4 @@
-"""Background threads that never fail silently."""
+"""Background threads that report their failures."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from headrace.spark.gateway import GatewayError
 def start_thread(
     name: str, work: Callable[[], None], *, on_failure: Callable[[BaseException], None]
 ) -> threading.Thread:
-    """Run `work` in a daemon thread and pass an exception that ends it to `on_failure`.
+    """Run `work` in a daemon thread; pass its exception to `on_failure`.
 
-    A lost connection to the JVM is not passed on: it ends the queries as well, and their failure is reported.
+    A lost connection to the JVM is ignored: it fails the queries as well, which report it.
     """
 
     def guard() -> None:

@@ -12,7 +12,7 @@ from headrace.steps.endpoints.sink import Sink
 
 DIRECTORY = "unrouted"
 SIDE_OUTPUTS = ("late", "timeouts", DEAD_LETTERS)
-"""Side outputs that are stored if no sink takes them."""
+"""Side outputs that are stored if they have no sink."""
 
 
 def with_unrouted_sinks(graph: Graph, directory: Path) -> Graph:
@@ -29,12 +29,12 @@ def with_unrouted_sinks(graph: Graph, directory: Path) -> Graph:
 
 
 def is_unrouted(sink: str) -> bool:
-    """True for the name of a sink that `with_unrouted_sinks` has added."""
+    """True if `with_unrouted_sinks` has added the sink of this name."""
     return f":{DIRECTORY}_" in sink
 
 
 def side_output_of(sink: str) -> str:
-    """Return the side output that such a sink stores, as `step.output`."""
+    """Return the side output that the sink of an unrouted output stores, as `step.output`."""
     return sink.replace(f":{DIRECTORY}_", ".")
 
 

@@ -1,7 +1,7 @@
-"""Virtual time: queries that are stepped explicitly, with a clock that only moves when it is advanced.
+"""Virtual time: queries that run one micro-batch per call of `step`, with a manual clock.
 
-Transcripts and drains use it. A query reads its sources only in `step`, so a script decides which rows a
-micro-batch has, and results do not depend on the speed of the machine.
+Used by transcripts and drains. A query reads its sources only in `step`, so that the caller determines the
+rows of each micro-batch and results do not depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ QUICK = {
     "spark.sql.streaming.numRecentProgressUpdates": "4",  # with 1 Spark keeps none
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
 }
-"""Settings under which a micro-batch of a few rows is fastest; they change no result."""
+"""Settings that make micro-batches of a few rows fast; they do not change results."""
 
 EAGER = {"spark.headrace.windows.eager": "true"}
-"""Windows with processing-time timers check the watermark in every batch: here it advances while the clock
-stands.
+"""Windows with processing-time timers check the watermark in every batch, because here it can advance while
+the clock does not.
 """
 
 _numbers = itertools.count()
 
 
 def quick_session(spark: SparkSession) -> SparkSession:
-    """Return a new session beside `spark` in which small queries run fast."""
+    """Return a new session of the same context in which small queries run fast."""
     session = spark.newSession()
     for key, value in (QUICK | EAGER).items():
         session.conf.set(key, value)
@@ -49,14 +49,14 @@ def quick_session(spark: SparkSession) -> SparkSession:
 
 
 class Clock:
-    """The clock of a run; it starts at 0 and only `advance` moves it."""
+    """A manual clock; it starts at 0 and moves only with `advance`."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._clock = _time(spark).VirtualTime.clock()
 
     @property
     def java_clock(self) -> Any:
-        """The Java clock that queries and watermarks run by."""
+        """The Java clock of queries and watermarks."""
         return self._clock
 
     @property
@@ -70,11 +70,7 @@ class Clock:
     def start(
         self, frame: DataFrame, deliver: Deliver, *, mode: str, name: str, checkpoint: str
     ) -> SteppedQuery:
-        """Start a query with this clock.
-
-        Returns when the query waits for its first step. An uncommitted epoch of the checkpoint has been
-        replayed by then.
-        """
+        """Start a query with this clock; replay an uncommitted epoch of the checkpoint before returning."""
         from pyspark.sql.utils import ForeachBatchFunction
 
         session = frame.sparkSession
@@ -91,7 +87,7 @@ class SteppedQuery:
 
     def __init__(self, started: Any) -> None:
         self._query = started
-        self._jsq = started.query()  # as in pyspark's own handle
+        self._jsq = started.query()  # same name as in pyspark's StreamingQuery
 
     @property
     def isActive(self) -> bool:  # noqa: N802 - as pyspark calls it
@@ -103,7 +99,7 @@ class SteppedQuery:
 
     @property
     def rows_read(self) -> int:
-        """Rows that the last micro-batch has read; 0 before the first."""
+        """Rows read by the last micro-batch; 0 before the first."""
         progress = self._jsq.lastProgress()
         return int(progress.numInputRows()) if progress is not None else 0
 
@@ -112,7 +108,7 @@ class SteppedQuery:
         self._query.limitSources()
 
     def step(self) -> None:
-        """Let the query read its sources once; it runs one micro-batch if there is anything to do.
+        """Read the sources once and run a micro-batch if there is work to do.
 
         Raises:
             pyspark.errors.StreamingQueryException: the query failed.
@@ -120,7 +116,7 @@ class SteppedQuery:
         self._query.step()
 
     def late_rows_dropped(self) -> tuple[int, int]:
-        """Return the last epoch and the late rows that Spark's own operators dropped in it."""
+        """Return the last epoch and the number of late rows that Spark's own operators dropped in it."""
         progress = self._jsq.lastProgress()
         if progress is None:
             return -1, 0
@@ -128,12 +124,12 @@ class SteppedQuery:
         return int(progress.batchId()), sum(int(each.numRowsDroppedByWatermark()) for each in operators)
 
     def stop(self) -> None:
-        """Stop the query at once: the checkpoint stays as it is."""
+        """Stop the query immediately, without changing the checkpoint."""
         self._query.stop()
 
 
 class Feed:
-    """Rows added batch by batch. All rows are kept, so that a query can restart from its checkpoint."""
+    """A source to which rows are added batch by batch; it keeps all rows, so that a query can restart."""
 
     def __init__(self, spark: SparkSession, schema: Schema) -> None:
         self._name = f"{os.getpid()}-{next(_numbers)}"
@@ -145,34 +141,34 @@ class Feed:
         self._feed.add(json.dumps(rows))
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """Return all rows, present and future, as a stream."""
+        """Return the rows as a stream."""
         return spark.readStream.format(FEED).option("name", self._name).load()
 
     def batch(self, spark: SparkSession) -> DataFrame:
-        """Return the present rows as a batch."""
+        """Return the rows added so far as a batch."""
         return spark.read.format(FEED).option("name", self._name).load()
 
     def close(self) -> None:
-        """Remove the rows; queries that read them must have ended."""
+        """Remove the rows, after the queries that read them have ended."""
         _time(self._spark).TestStream.close(self._name)
 
 
 @dataclass(frozen=True)
 class CollectedRows:
-    """The exact rows of a frame; `schema` is Spark's JSON of its schema."""
+    """The rows of a DataFrame; `schema` is its schema in Spark's JSON format."""
 
     schema: Mapping[str, Any]
     rows: Sequence[Sequence[Any]]
 
 
 def collect(frame: DataFrame) -> CollectedRows:
-    """Compute a frame and return its rows without loss of precision or range of timestamps."""
+    """Compute a DataFrame and return its rows; timestamps keep their full precision and range."""
     result = json.loads(_time(frame.sparkSession).RowJson.collect(java_frame(frame)))
     return CollectedRows(result["schema"], result["rows"])
 
 
 def number_rows(frame: DataFrame) -> DataFrame:
-    """Add the column `__number`: the position of a row in arrival order, from 0."""
+    """Add the column `__number`: the index of a row in arrival order, from 0."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -1,4 +1,4 @@
-"""Columns from a dataclass or a pydantic model, so that one class types Python code and stream."""
+"""Derive columns from a dataclass or a pydantic model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _SEQUENCES = (
 )
 _MAPPINGS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
 _HINT = (
-    "use str, int, float, bool, bytes, Decimal, datetime, date, timedelta, list, dict or another such class"
+    "use str, int, float, bool, bytes, Decimal, datetime, date, timedelta, list, dict or another record class"
 )
 
 
@@ -53,13 +53,13 @@ def is_record(candidate: type) -> bool:
 
 
 def fields_of(record: type, inside: tuple[type, ...] = ()) -> tuple[Field, ...]:
-    """Return the fields of a class as columns; a field that has no default and isn't Optional is NOT NULL.
+    """Return the fields of a class as columns; a field that has no default and is not Optional is NOT NULL.
 
     Decoding does not use the validators, defaults and methods of the class.
     """
     if record in inside:
         path = " -> ".join(c.__name__ for c in (*inside, record))
-        raise SchemaError(f"{path} is recursive: a column can't hold its own type", where=record.__name__)
+        raise SchemaError(f"{path} is recursive: a column cannot contain its own type", where=record.__name__)
     chain = (*inside, record)
     fields = (
         _model_fields(record, chain)

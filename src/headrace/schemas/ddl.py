@@ -1,7 +1,6 @@
-"""Parses DDL text (`"card string, tags array<string>"`); errors have the column of the problem.
+"""Parse DDL text (`"card string, tags array<string>"`); errors have the column of the problem.
 
-A recursive descent parser. Spark's parser needs a JVM, and its errors name grammar rules; a test checks that
-both parsers agree.
+A recursive descent parser, because Spark's parser needs a JVM; a test checks that both agree.
 """
 
 from __future__ import annotations

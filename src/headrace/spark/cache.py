@@ -1,7 +1,7 @@
-"""The cache directory, for files that can be fetched or built again: jars, the Java launcher, logs.
+"""The cache directory, for files that can be downloaded or built again: jars, the Java launcher, logs.
 
-`HEADRACE_CACHE` names the directory; without it, it is `headrace` in the user's cache directory. It can be
-deleted at any time when nothing runs.
+Set by `HEADRACE_CACHE`; default: `headrace` in the user's cache directory. It can be deleted while no process
+uses it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from pathlib import Path
 
 
 def cache_directory() -> Path:
-    """Return the cache directory of this user; it may not exist yet."""
-    if named := os.environ.get("HEADRACE_CACHE"):
-        return Path(named).expanduser().absolute()
+    """Return the cache directory of this user; it may not exist."""
+    if path := os.environ.get("HEADRACE_CACHE"):
+        return Path(path).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "headrace"
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of `path` among all processes of this machine, so that only one of them makes it.
+    """Lock `path` among the processes of this machine, so that one of them writes it.
 
-    The lock is a file beside `path` (`.name.lock`), which stays: deleting it would let two in.
+    The lock file (`.name.lock` beside `path`) is not deleted: two processes could then hold the lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f".{path.name}.lock").open("w") as handle:
@@ -34,7 +34,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def replace_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
-    """Write a file that others see either as it was or whole."""
+    """Write a file so that readers see either the old or the new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_bytes(content)

@@ -1,8 +1,8 @@
-"""Settings of a session on a cluster: addresses, and the number of shuffle partitions from its cores.
+"""Settings of a session on a cluster: addresses and the number of shuffle partitions.
 
-Spark's default of 200 shuffle partitions means 200 state stores per stateful step, each with files of its own
-in every epoch. A session on a cluster therefore waits until its executors have registered and then uses one
-partition per core, as a local session does. A checkpoint keeps the number of its first run.
+Spark's default of 200 shuffle partitions means 200 state stores per stateful step, each of which writes files
+in every epoch. A session on a cluster therefore waits for its executors and uses one partition per core, like
+a local session. A checkpoint keeps the number of its first run.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 START_TIMEOUT = 120.0
 """Seconds to wait for the first executor."""
 SETTLE_TIME = 2.0
-"""Seconds without another executor after which those that have registered are taken for all."""
+"""Seconds without a new executor after which registration is considered complete."""
 _POLL = 0.1
 _LOOPBACK = re.compile(r"spark://(?:127\.[\d.]+|localhost|\[::1\])(?::\d+)?(?:,.*)?")
 LOCAL_ADDRESS = {
-    # The name of a laptop may lead to a network it has just left.
+    # The host name of a laptop may resolve to an address of a network that it has left.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Return True for a standalone cluster on the loopback interface, such as that of `headrace cluster up`.
+    """Return True for a standalone cluster on the loopback interface, such as `headrace cluster up` starts.
 
     >>> is_on_this_machine("spark://127.0.0.1:7077"), is_on_this_machine("spark://host:7077")
     (True, False)
@@ -42,12 +42,10 @@ def is_on_this_machine(master: str) -> bool:
 
 
 def fit_partitions(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Wait for the executors of a new session, and use one shuffle partition per core.
-
-    A number that is set explicitly stays.
+    """Wait for the executors of a new session; set one shuffle partition per core, unless `settings` has it.
 
     Raises:
-        SetupError: no executor has started.
+        SetupError: no executor has registered within `START_TIMEOUT`.
     """
     executors = await_executors(session, int(settings.get("spark.executor.instances", 0)))
     if not executors:
@@ -61,7 +59,7 @@ def fit_partitions(session: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def await_executors(session: SparkSession, expected: int) -> int:
-    """Wait until the expected number of executors has registered, or no more join, and return the number."""
+    """Wait until `expected` executors have registered, or no more register, and return their number."""
     deadline = time.monotonic() + START_TIMEOUT
     seen, since = 0, time.monotonic()
     while time.monotonic() < deadline:
@@ -75,9 +73,9 @@ def await_executors(session: SparkSession, expected: int) -> int:
 
 
 def executor_settings(executors: int | None, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the Spark settings for a number of executors; each has one core, unless `conf` sets it.
+    """Return the Spark settings for a number of executors, with one core each unless `conf` sets it.
 
-    A standalone cluster limits the cores of an application, other cluster managers the executors.
+    Includes `spark.cores.max`, because a standalone cluster limits cores, not executors.
 
     >>> executor_settings(4, {"spark.executor.cores": "2"})["spark.cores.max"]
     '8'

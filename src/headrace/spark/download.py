@@ -1,4 +1,4 @@
-"""Download one file: resumed where it broke off, verified, and put in its place in one move."""
+"""Download one file: resume a partial download, verify the checksum, move the file to its path."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from headrace.errors import SetupError
 from headrace.spark.cache import locked
 
 ATTEMPTS = 4
-FIRST_PAUSE = 0.5  # seconds; doubled each time
+FIRST_BACKOFF = 0.5  # seconds; doubled after each attempt
 TIMEOUT = 30.0
 CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file to download: its address, its target and its checksum."""
+    """A file to download."""
 
     url: str
     target: Path
@@ -33,26 +33,26 @@ class Download:
 
     @property
     def part(self) -> Path:
-        """Return the path of a partial download; it contains the checksum, so versions never mix."""
+        """Return the path of the partial download; it contains the checksum, so that versions do not mix."""
         return self.target.with_name(f"{self.target.name}.{self.sha256[:12]}.part")
 
 
 Watcher = Callable[[Download, int], None]
-"""Called with a download and the number of its bytes that are here."""
+"""Called with a download and the number of bytes received so far."""
 
 
 def silent(download: Download, done: int) -> None:
-    """Return the watcher that shows nothing."""
+    """Show no progress."""
 
 
 def download(
     wanted: Download, watch: Watcher = silent, *, pause: Callable[[float], None] = time.sleep
 ) -> None:
-    """Bring the file, unless another process just did.
+    """Download a file, unless another process has completed it meanwhile.
 
     Raises:
-        OSError: It can't be had, after several attempts.
-        SetupError: What came isn't what was expected; it is thrown away.
+        OSError: the download has failed after several attempts.
+        SetupError: the checksum differs; the received file is deleted.
     """
     with locked(wanted.target):
         if wanted.target.is_file() and wanted.target.stat().st_size == wanted.size:
@@ -63,8 +63,8 @@ def download(
 
 
 @contextmanager
-def opened(request: Request) -> Iterator[HTTPResponse]:
-    """Yield the server's answer. An error is one too, and holds its connection until it is closed."""
+def open_url(request: Request) -> Iterator[HTTPResponse]:
+    """Yield the response to a request; close the connection of an error response, too."""
     try:
         with urlopen(request, timeout=TIMEOUT) as response:
             yield response
@@ -78,8 +78,8 @@ def _receive_all(wanted: Download, watch: Watcher, pause: Callable[[float], None
         try:
             return _receive(wanted, watch)
         except (OSError, HTTPException) as error:
-            if attempt < ATTEMPTS - 1 and _may_pass(error):
-                pause(FIRST_PAUSE * 2**attempt)
+            if attempt < ATTEMPTS - 1 and _is_transient(error):
+                pause(FIRST_BACKOFF * 2**attempt)
             elif isinstance(error, OSError):
                 raise
             else:
@@ -87,24 +87,24 @@ def _receive_all(wanted: Download, watch: Watcher, pause: Callable[[float], None
     return None
 
 
-def _may_pass(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     """True if a retry may succeed: not after a 4xx response, except 429."""
     return not (isinstance(error, HTTPError) and 400 <= error.code < 500 and error.code != 429)
 
 
 def _receive(wanted: Download, watch: Watcher) -> None:
-    here = wanted.part.stat().st_size if wanted.part.is_file() else 0
-    watch(wanted, here)
-    if here == wanted.size:
+    done = wanted.part.stat().st_size if wanted.part.is_file() else 0
+    watch(wanted, done)
+    if done == wanted.size:
         return
-    if here > wanted.size:
+    if done > wanted.size:
         wanted.part.unlink()
-        here = 0
-    request = Request(wanted.url, headers={"Range": f"bytes={here}-"} if here else {})
-    with opened(request) as response:
-        resumed = here > 0 and response.status == 206  # a server may ignore the range and send all of it
+        done = 0
+    request = Request(wanted.url, headers={"Range": f"bytes={done}-"} if done else {})
+    with open_url(request) as response:
+        resumed = done > 0 and response.status == 206  # a server may ignore the range and send the whole file
         with wanted.part.open("ab" if resumed else "wb") as file:
-            _copy(response, file, here if resumed else 0, wanted, watch)
+            _copy(response, file, done if resumed else 0, wanted, watch)
     if (received := wanted.part.stat().st_size) < wanted.size:
         raise ConnectionError(f"the connection ended after {received} of {wanted.size} bytes")
 
@@ -124,5 +124,5 @@ def _verify(wanted: Download) -> None:
         raise SetupError(
             f"{wanted.url} is not the expected file: expected SHA-256 {wanted.sha256}, got {digest}",
             where="download",
-            hint="try again; if it stays, the mirror serves another file: try HEADRACE_MAVEN_MIRROR",
+            hint="retry; if it happens again, set HEADRACE_MAVEN_MIRROR to another Maven repository",
         )

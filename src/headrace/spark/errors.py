@@ -1,4 +1,4 @@
-"""Errors of Spark's analysis as one line for the user."""
+"""Convert errors of Spark's analyzer and parser to one line and a hint."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _QUOTED = re.compile(r"== SQL[^=]*==\n(.*?)\n-*\^", re.DOTALL)
 
 
 def describe_error(error: Exception) -> tuple[str, str]:
-    """Spark's complaint in one line, and its own suggestion as the hint.
+    """Return the message of a Spark error as one line, and its suggestion as the hint.
 
-    Spark writes `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of
-    ...? SQLSTATE`, and of a syntax error, after that, the text in which it is.
+    Spark's text is `[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column ... cannot be resolved. Did you mean one of
+    ...? SQLSTATE`; the SQL text of a syntax error follows it.
     """
     whole = str(getattr(error, "desc", None) or error)
     text = re.split("SQLSTATE|\n\nJVM stacktrace", whole, maxsplit=1)[0]
@@ -23,11 +23,9 @@ def describe_error(error: Exception) -> tuple[str, str]:
 
 
 def quoted_expression(message: str) -> str:
-    r"""Return the text that Spark could not parse, as the end of a sentence.
+    r"""Return the SQL text of a syntax error as the end of a sentence; empty for other errors.
 
-    Nothing where that is not what is wrong.
-
-    >>> written_in("Syntax error at or near end of input.\n\n== SQL ==\namount <\n--------^^^\n")
+    >>> quoted_expression("Syntax error at or near end of input.\n\n== SQL ==\namount <\n--------^^^\n")
     ' in `amount <`'
     """
     quoted = _QUOTED.search(message)

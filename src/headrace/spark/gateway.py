@@ -27,10 +27,10 @@ __all__ = ["GatewayError", "JavaError"]  # raised by every call through the gate
 
 
 class _Package:
-    """A Java package that looks up each of its members once.
+    """A Java package that caches its members.
 
-    Py4j asks the JVM for every part of a dotted name each time, and for a package the JVM searches all jars
-    for a class of that name. In a profile of tests 15 % of the samples were these searches.
+    Py4j resolves every part of a dotted name in the JVM on each access, and for a package the JVM searches
+    all jars for a class of that name: 15 % of the samples in a profile of the tests.
     """
 
     def __init__(self, package: Any) -> None:
@@ -55,7 +55,7 @@ def jvm(spark: SparkSession) -> Any:
 
 
 def session_of_thread() -> SparkSession:
-    """Return the session of this thread, for writers that open before they have a frame."""
+    """Return the active session of this thread, for sinks that open before they receive a DataFrame."""
     from pyspark.sql import SparkSession
 
     return SparkSession.active()
@@ -87,18 +87,17 @@ def executor_count(spark: SparkSession) -> int:
 def executors_of(spark: SparkSession) -> list[dict[str, Any]]:
     """Return the active executors with their cores and tasks; in local mode the driver is the only one."""
     context = spark.sparkContext._jsc.sc()  # type: ignore[attr-defined, unused-ignore]
-    listed = context.statusStore().executorList(True)
-    executors = [listed.apply(index) for index in range(listed.size())]
+    executors = context.statusStore().executorList(True)
     return [
         {
-            "id": each.id(),
-            "host": each.hostPort(),
-            "cores": each.totalCores(),
-            "active_tasks": each.activeTasks(),
-            "completed_tasks": each.completedTasks(),
-            "failed_tasks": each.failedTasks(),
+            "id": executor.id(),
+            "host": executor.hostPort(),
+            "cores": executor.totalCores(),
+            "active_tasks": executor.activeTasks(),
+            "completed_tasks": executor.completedTasks(),
+            "failed_tasks": executor.failedTasks(),
         }
-        for each in executors
+        for executor in map(executors.apply, range(executors.size()))
     ]
 
 
@@ -110,7 +109,7 @@ def is_launched() -> bool:
 
 
 def launch_jvm(configuration: SparkConf, output: IO[bytes]) -> None:
-    """Start the JVM of this process as pyspark does, with its standard output and error in a file."""
+    """Start the JVM of this process as pyspark does; write its standard output and error to `output`."""
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -120,7 +119,7 @@ def launch_jvm(configuration: SparkConf, output: IO[bytes]) -> None:
 
 
 def end_jvm() -> None:
-    """Stop Spark, and wait until its JVM has ended."""
+    """Stop Spark and wait until its JVM has exited."""
     from pyspark import SparkContext
 
     if SparkContext._active_spark_context is not None:
@@ -128,16 +127,13 @@ def end_jvm() -> None:
     gateway: Any = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     gateway.shutdown()
-    gateway.proc.stdin.close()  # on which the JVM ends
+    gateway.proc.stdin.close()  # the JVM exits at the end of its standard input
     gateway.proc.wait()
 
 
 @contextmanager
 def _kill_on_interrupt() -> Iterator[None]:
-    """Kill the JVM if its launch is interrupted.
-
-    Pyspark drops its handle then, and the process would stay.
-    """
+    """Kill the JVM if its launch is interrupted; pyspark would leave the process running."""
     from pyspark import java_gateway
 
     module: Any = java_gateway
@@ -159,7 +155,7 @@ def _kill_on_interrupt() -> Iterator[None]:
 
 
 def system_property(name: str) -> str | None:
-    """Return a system property of the JVM; None before its start, too."""
+    """Return a system property of the JVM; None if it is not set or the JVM has not started."""
     from pyspark import SparkContext
 
     if SparkContext._jvm is None:
@@ -169,7 +165,7 @@ def system_property(name: str) -> str | None:
 
 
 def start_callbacks(spark: SparkSession) -> None:
-    """Let the JVM call Python objects; call this before one is passed to Java."""
+    """Start py4j's callback server; required before a Python object is passed to Java."""
     from pyspark.java_gateway import ensure_callback_server_started
 
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
@@ -177,7 +173,7 @@ def start_callbacks(spark: SparkSession) -> None:
 
 @contextmanager
 def silent_callbacks() -> Iterator[None]:
-    """Keep py4j from logging exceptions that a callback raises."""
+    """Suppress py4j's log of exceptions that a callback raises."""
     logger = logging.getLogger("py4j.clientserver")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -224,6 +220,6 @@ def java_duration(spark: SparkSession, milliseconds: int) -> Any:
 
 
 def java_message(error: Exception) -> str:
-    """Return the message of the Java exception behind an error; the error's own text if there is none."""
+    """Return the message of the Java exception that caused an error, otherwise the text of the error."""
     thrown = getattr(error, "java_exception", None)
     return str(error if thrown is None else thrown.getMessage())

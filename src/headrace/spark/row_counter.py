@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RowCounter:
-    """Counts the rows of a batch while a job computes it; a task that runs twice counts once."""
+    """Count the rows of a batch while a job computes it; a retried task counts once."""
 
     def __init__(self, frame: DataFrame) -> None:
         from pyspark.sql import Column
@@ -19,9 +19,9 @@ class RowCounter:
         operators = kernel(frame.sparkSession).operators
         self._kernel = operators.RowCounter.create(java_session(frame.sparkSession))
         self.frame = frame.where(Column(operators.RowCounter.column(self._kernel)))
-        """The rows, counted."""
+        """The same rows; reading them counts them."""
 
     @property
     def rows(self) -> int:
-        """The number of rows, once a job has computed all of them."""
+        """The number of rows; valid after a job has read all of them."""
         return int(self._kernel.value())

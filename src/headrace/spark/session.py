@@ -1,9 +1,8 @@
-"""One place that builds the SparkSession.
+"""Create the SparkSession, or check the one that is active.
 
-Local by default, with RocksDB for state (changelog checkpoints, state checkpoint format 2) and UTC. Any
-`spark.*` setting and any master are passed through. Nothing of Spark's own talk reaches the terminal: it goes
-to a file, whose path `headrace.spark.launch.log_file` gives. The kernel is on the class path of driver and
-executors, and a session is refused whose kernel is missing, old or made for another Spark.
+The defaults are a local master, state in RocksDB (changelog checkpoints, state checkpoint format 2) and UTC.
+Any `spark.*` setting and master is passed to Spark. Spark logs to a file (`headrace.spark.launch.log_file`).
+The kernel jar is on the class path of driver and executors; a session with another kernel is rejected.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ REQUIRED = {
     f"{STATE}.checkpointFormatVersion": "2",
     "spark.sql.session.timeZone": "UTC",
 }
-"""What every session has, a reused one as well, because checkpoints and results depend on it."""
+"""Settings of every session, because checkpoints and results depend on them."""
 
 _HINTS = {
     "spark.sql.session.timeZone": "convert times in expressions: from_utc_timestamp(ts, 'Europe/Paris')"
 }
 
 FAST = {
-    # To count state rows Spark would look up every row before it writes or removes it.
+    # With this counter, Spark reads every state row before it writes or removes it.
     f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
-    # On this machine's disk Spark's own starts eight processes for each file of a checkpoint.
+    # On a local disk, Spark's implementation starts eight processes for each checkpoint file.
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.compat.CheckpointFiles",
 }
 
@@ -57,47 +56,46 @@ def open_session(
     log_directory: Path | None = None,
     report: Callable[[str], None] | None = None,
 ) -> SparkSession:
-    """Return the SparkSession that Headrace runs in: the active one where it fits, else a new one.
+    """Return the active SparkSession, or start one.
+
+    Settings that Spark can change at run time are applied to an active session; others must be equal.
 
     Args:
-        name: What Spark shows as the application's name.
-        master: The cluster, as Spark spells it; default: `local[*]`.
-        conf: Any `spark.*` settings; they win over Headrace's own, except for those that results depend on.
-        jars: More jars for driver and executors, such as a connector's.
-        log_directory: Where Spark's log goes; the cache directory's `logs` by default.
-        report: Gets a line when the kernel has to be compiled first; standard error by default.
-
-    A process has one Spark. If it already runs, settings that Spark can still change are applied to it, and
-    others that differ are refused.
+        name: the name of the Spark application.
+        master: Spark's master URL; default: `local[*]`.
+        conf: `spark.*` settings; they override all defaults except those that results depend on.
+        jars: additional jars for driver and executors, such as those of a connector.
+        log_directory: directory of Spark's log; default: `logs` in the cache directory.
+        report: receives messages about the compilation of the kernel; default: standard error.
 
     Raises:
-        SetupError: Java, pyspark or the kernel is missing, Spark didn't start, or the running session doesn't
-            fit.
-        OptionError: A setting's name doesn't start with `spark.`, or Spark doesn't take its value.
+        SetupError: Java, pyspark or the kernel is missing, Spark did not start, or the active session has
+            other settings.
+        OptionError: the name of a setting does not start with `spark.`, or its value is invalid.
 
     >>> spark = open_session(master="local[2]")                      # doctest: +SKIP
     >>> spark.conf.get("spark.sql.session.timeZone")                 # doctest: +SKIP
     'UTC'
     """
-    requested = _check_session(master, conf or {})
-    _refuse_connect()
+    requested = _check_settings(master, conf or {})
+    _reject_connect()
     kernel = ensure_kernel_jar(report or _to_stderr)
     session = active_session()
     if session is None:
         settings = _settings(name, submitted_settings() | requested, kernel, jars)
         session = start(settings, jars, log_directory)
-        _fit_cluster(session, settings)
+        _prepare_cluster(session, settings)
     else:
-        _fit(session, requested, jars)
+        _adapt_session(session, requested, jars)
     _verify_kernel(session, kernel)
     return session
 
 
-def _check_session(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
+def _check_settings(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:
     for key in conf:
         if not key.startswith("spark."):
             raise OptionError(
-                f"expected a Spark setting, got {key!r}", where="conf", hint="its name starts with `spark.`"
+                f"expected a Spark setting, got {key!r}", where="conf", hint="names start with `spark.`"
             )
     settings = {key: str(value) for key, value in conf.items()}
     for key, value in REQUIRED.items():
@@ -110,12 +108,12 @@ def _check_session(master: str | None, conf: Mapping[str, str]) -> dict[str, str
     return settings | ({"spark.master": master} if master else {})
 
 
-def _refuse_connect() -> None:
+def _reject_connect() -> None:
     if remote := os.environ.get("SPARK_REMOTE"):
         raise SetupError(
             f"expected classic Spark, got Spark Connect (SPARK_REMOTE is {remote})",
             where="session",
-            hint="unset SPARK_REMOTE, and name the cluster with --master",
+            hint="unset SPARK_REMOTE, and set the cluster with --master",
         )
 
 
@@ -138,8 +136,8 @@ def _settings(name: str, requested: Mapping[str, str], kernel: Path, jars: Seque
     return settings
 
 
-def _fit_cluster(session: SparkSession, settings: Mapping[str, str]) -> None:
-    """Send the Python package to a cluster, and fit the number of partitions to its cores."""
+def _prepare_cluster(session: SparkSession, settings: Mapping[str, str]) -> None:
+    """Send the Python package to the executors of a cluster and set the number of partitions."""
     master = settings["spark.master"]
     if cores(master) is not None:
         return
@@ -148,29 +146,27 @@ def _fit_cluster(session: SparkSession, settings: Mapping[str, str]) -> None:
     fit_partitions(session, settings)
 
 
-def _fit(session: SparkSession, requested: Mapping[str, str], jars: Sequence[Path]) -> None:
-    """Apply to a running session what it still lacks, or refuse it."""
+def _adapt_session(session: SparkSession, requested: Mapping[str, str], jars: Sequence[Path]) -> None:
+    """Apply settings to a running session; reject the session if it cannot have them."""
     wanted = REQUIRED | dict(requested)
-    differs = {
-        key: session.conf.get(key, None) for key in wanted if session.conf.get(key, None) != wanted[key]
-    }
-    fixed = [
-        f"{key} is {current}, asked for {wanted[key]}"
-        for key, current in differs.items()
-        if not _find_changed(session, key, wanted[key])
+    current = {key: session.conf.get(key, None) for key in wanted}
+    conflicts = [
+        f"{key} is {current[key]}, expected {value}"
+        for key, value in wanted.items()
+        if current[key] != value and not _change_setting(session, key, value)
     ]
     loaded = (session.conf.get("spark.jars", None) or "").split(",")
-    fixed += [f"{jar.name} is not among its jars" for jar in jars if str(jar) not in loaded]
-    if fixed:
+    conflicts += [f"{jar.name} is not among its jars" for jar in jars if str(jar) not in loaded]
+    if conflicts:
         raise SetupError(
-            f"Spark already runs in this process, and {'; '.join(fixed)}",
+            f"Spark already runs in this process, and {'; '.join(conflicts)}",
             where="session",
             hint="stop it first (spark.stop()), or leave these settings out",
         )
 
 
-def _find_changed(session: SparkSession, key: str, value: str) -> bool:
-    """Set it, if Spark reads it anew for each query; what it reads only at its start would have no effect."""
+def _change_setting(session: SparkSession, key: str, value: str) -> bool:
+    """Change a setting that Spark reads for each query; return False for one that it reads only at start."""
     from pyspark.errors import AnalysisException, IllegalArgumentException
 
     if not key.startswith(("spark.sql.", "spark.hadoop.")):
@@ -190,7 +186,7 @@ def _verify_kernel(session: SparkSession, jar: Path) -> None:
         raise SetupError(
             "the running Spark has no Headrace kernel",
             where="session",
-            hint=f"let Headrace start it, or give it spark.jars and spark.driver.extraClassPath = {jar}",
+            hint=f"let Headrace start it, or set spark.jars and spark.driver.extraClassPath to {jar}",
         )
     if version.builtFor() != version.runsOn():
         raise SetupError(
@@ -202,13 +198,13 @@ def _verify_kernel(session: SparkSession, jar: Path) -> None:
         raise SetupError(
             "the running Spark has another version of the Headrace kernel",
             where="session",
-            hint="end this Python process and start again",
+            hint="restart this Python process",
         )
     _test_compatibility(session)
 
 
 def _test_compatibility(session: SparkSession) -> None:
-    """Run the kernel's self-tests of private classes of Spark and Kafka; it logs those that fall back."""
+    """Run the kernel's self-tests of private classes of Spark and Kafka; fallbacks are logged."""
     try:
         kernel(session).Kernel.selfTest()
     except JavaError as error:

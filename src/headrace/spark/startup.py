@@ -1,4 +1,4 @@
-"""Bars for downloads, on standard error; nothing where that is not a terminal."""
+"""Progress bars of downloads on standard error, if it is a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.spark.download import Download, Watcher
 
 @contextmanager
 def progress(title: str, console: Console | None = None) -> Iterator[Watcher]:
-    """Yield a watcher for downloads that draws one bar a file while the block runs."""
+    """Yield a watcher that shows one progress bar per file."""
     screen = console or Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     tasks: dict[Path, TaskID] = {}

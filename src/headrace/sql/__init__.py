@@ -1,1 +1,1 @@
-"""SQL statements: the facts of a query, checks of expressions, and `MATCH_RECOGNIZE`, which Spark lacks."""
+"""SQL: facts about queries, checks of expressions, and the parser of `MATCH_RECOGNIZE`."""

@@ -1,10 +1,8 @@
-"""Check SQL expressions without a JVM.
+"""Check SQL expressions without a JVM: syntax, unknown columns and functions, columns outside aggregates.
 
-Syntax, unknown columns, unknown functions, columns outside aggregates.
-
-sqlglot parses, and `spark_functions.txt` lists the functions of the pinned Spark version. The checks never
-reject an expression that Spark accepts: constructs that sqlglot cannot parse and names that only a session
-can resolve are left to Spark's own analysis, which runs when a run is planned.
+sqlglot parses expressions, and `spark_functions.txt` lists the functions of the pinned Spark version. The
+checks never reject an expression that Spark accepts: what sqlglot cannot parse, or only a session can
+resolve, is left to Spark's analyzer when a run is planned.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ _UNITS = frozenset(
         "dow",
     ]
 )
-"""Unit names of `timestampadd(HOUR, ...)` and the like, which sqlglot reads as columns."""
+"""Units of functions such as `timestampadd(HOUR, ...)`, which sqlglot reads as columns."""
 _NILADIC = frozenset(["current_time", "localtime"])
 """Functions that Spark also accepts without parentheses; sqlglot reads these as columns."""
 _GRAMMAR = frozenset(["dateadd", "date_diff", "timediff", "timestampadd", "timestampdiff", "try_cast"])
@@ -63,14 +61,14 @@ _GRAMMAR = frozenset(["dateadd", "date_diff", "timediff", "timestampadd", "times
 
 @dataclass(frozen=True)
 class ExpressionFault:
-    """One mistake in an expression: the problem and a hint."""
+    """An error in an expression: the problem and a hint."""
 
     problem: str
     hint: str = ""
 
 
 def check_expression(text: str, columns: Collection[str] | None) -> Iterator[ExpressionFault]:
-    """Yield the mistakes of an expression over `columns`; None means that the columns are unknown.
+    """Yield the errors of an expression over `columns`; None if the columns are unknown.
 
     >>> [fault.problem for fault in check_expression("amout > 1 and nmod(id, 2) = 0", ["id", "amount"])]
     ['unknown function `nmod`', 'unknown column `amout`']
@@ -88,7 +86,7 @@ def check_expression(text: str, columns: Collection[str] | None) -> Iterator[Exp
 def check_aggregate(
     text: str, columns: Collection[str] | None, keys: Collection[str]
 ) -> Iterator[ExpressionFault]:
-    """Yield the mistakes of an aggregate, bare columns that are not keys included.
+    """Yield the errors of an aggregate, such as columns that are neither keys nor aggregated.
 
     >>> [fault.problem for fault in check_aggregate("sum(amount) / n", ["card", "amount", "n"], ["card"])]
     ['`n` is neither a key nor inside an aggregate function']
@@ -124,11 +122,11 @@ def check_query(query: str) -> Iterator[ExpressionFault]:
 
 
 def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> Iterator[ExpressionFault]:
-    """Yield the mistakes of an expression whose columns are qualified, such as `left.amount > right.amount`.
+    """Yield the errors of an expression whose columns are qualified, such as `left.amount > right.amount`.
 
     Args:
         text: the expression.
-        tables: the columns of each qualifier; None means that they are unknown.
+        tables: the columns of each qualifier; None if they are unknown.
 
     >>> sides = {"left": ["amount"], "right": ["fee"]}
     >>> [fault.problem for fault in check_qualified("left.amuont > fee", sides)]
@@ -158,8 +156,8 @@ def spark_functions() -> dict[str, bool]:
 
 
 def _parse(text: str) -> exp.Expr | ExpressionFault | None:
-    """Parse an expression; None if only Spark can judge it."""
-    import sqlglot  # imported late: half of the start-up time of a command
+    """Parse an expression; None if only Spark can parse it."""
+    import sqlglot  # a local import: it is half of the start-up time of a command
     from sqlglot.errors import SqlglotError
 
     try:
@@ -251,7 +249,7 @@ def _is_variable(column: exp.Column, name: str) -> bool:
 
 
 def _bare_columns(tree: exp.Expr) -> Iterator[str]:
-    """Yield the columns that no aggregate function encloses; a function only Spark knows may be one."""
+    """Yield the columns outside of aggregate functions; unknown functions are taken for aggregates."""
     from sqlglot import expressions as exp
 
     known = spark_functions()

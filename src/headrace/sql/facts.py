@@ -1,4 +1,4 @@
-"""Facts about a SQL query that a plan needs: the tables it reads, and whether it keeps state."""
+"""Facts about a SQL query: the tables that it reads, and whether it is stateful."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def read(query: str, *, where: str) -> SqlFacts:
             "the input of MATCH_RECOGNIZE can only select columns and rows; this one groups, joins or "
             "aggregates",
             where=where,
-            hint="move the input query to a step of its own",
+            hint="move the input query to a separate step",
         )
     return SqlFacts(facts.tables, groups=False, split=split)
 
 
 def has_outer_join(query: str) -> bool:
-    """Return True if a query holds a left, right, full, semi or anti join of streams.
+    """Return True if a query has a left, right, full, semi or anti join of streams.
 
     >>> has_outer_join("select * from a left join b on a.id = b.id"), has_outer_join("select * from a")
     (True, False)
@@ -98,7 +98,7 @@ def _tables(query: str, where: str) -> list[str]:
 
 @lru_cache(maxsize=8)
 def _tree(query: str, where: str) -> exp.Query:
-    from sqlglot import expressions as exp  # imported late: half of the start-up time of a command
+    from sqlglot import expressions as exp  # a local import: it is half of the start-up time of a command
     from sqlglot.errors import SqlglotError
 
     try:

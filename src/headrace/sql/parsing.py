@@ -18,16 +18,16 @@ _OPERAND = re.compile(r"Required keyword: '\w+' missing for <class ")
 def parse_statements(text: str) -> list[exp.Expr]:
     """Parse statements.
 
-    After `group by`, sqlglot takes `window`, `limit` and `offset` for the clauses of these names, but they
-    are columns or functions there: `group by window(ts, '1 minute')`.
+    After `group by`, sqlglot reads `window`, `limit` and `offset` as clauses; here they are columns or
+    functions, as in `group by window(ts, '1 minute')`.
 
     >>> [statement.sql() for statement in parse_statements("select n from t group by window")]
     ['SELECT n FROM t GROUP BY window']
 
     Raises:
-        SqlglotError: the text can't be parsed.
+        SqlglotError: the text cannot be parsed.
     """
-    from sqlglot import Dialect, TokenType  # imported late: half of the start-up time of a command
+    from sqlglot import Dialect, TokenType  # a local import: it is half of the start-up time of a command
 
     spark = Dialect.get_or_raise("spark")
     tokens = spark.tokenize(text)
@@ -39,7 +39,7 @@ def parse_statements(text: str) -> list[exp.Expr]:
 
 
 def describe_fault(fault: Mapping[str, Any]) -> str:
-    """Return the reason of a syntax error of sqlglot without the names of its classes.
+    """Return the message of a syntax error of sqlglot without names of its classes.
 
     >>> missing = "Required keyword: 'expression' missing for <class 'sqlglot.expressions.core.GT'>"
     >>> describe_fault({"description": missing, "highlight": ">"})

@@ -1,1 +1,1 @@
-"""The steps of a plan: one frozen node class for each kind, with everything that is known about the kind."""
+"""The steps of a plan: one frozen node class per kind, with its columns, checks, tier, state and model."""

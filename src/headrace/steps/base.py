@@ -1,4 +1,4 @@
-"""Nodes: the base of all steps of a plan, references to their outputs, and the plan as a step sees it."""
+"""`Node`, the base of all steps; `Ref`, an output of a step; `Plan`, the plan as seen by its steps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Ref:
 
 
 class Plan(Protocol):
-    """The plan around a step: facts about outputs, and the steps before and after it."""
+    """The part of a plan that steps use: facts about outputs, and upstream and downstream steps."""
 
     @property
     def consumers(self) -> Mapping[Ref, tuple[Node, ...]]:
@@ -50,17 +50,16 @@ class Plan(Protocol):
 
 @dataclass(frozen=True)
 class Node:
-    """A step of a plan: the options the user has set, and everything that follows from them without Spark.
+    """A step of a plan: its options, and what can be derived from them without Spark.
 
-    Lengths of time are microseconds. A subclass overrides the methods in which its kind differs from a
-    stateless expression.
+    Durations are microseconds. The methods describe a stateless expression; subclasses override them.
     """
 
     name: str
 
     verb: ClassVar[str] = ""
     accepts_changes: ClassVar[bool] = False
-    """True for stateful kinds that process retractions: they take tables and panes that fire again."""
+    """True for stateful kinds that accept changelogs: tables, and windows that fire more than once."""
     finds_patterns: ClassVar[bool] = False
     """True for the kinds that search rows for patterns."""
     duplicate_hint: ClassVar[str] = "rename one of them"
@@ -75,7 +74,7 @@ class Node:
 
     @property
     def collects_dead_letters(self) -> bool:
-        """True if its dead letters are collected beside the rows of an epoch."""
+        """True if its dead letters are collected on the driver."""
         return False
 
     @property
@@ -85,7 +84,7 @@ class Node:
 
     @property
     def updates(self) -> bool:
-        """True if it emits a row again when it changes, so that its query runs in update or complete mode."""
+        """True if it emits changed rows again, so that its query runs in update or complete mode."""
         return False
 
     @property
@@ -107,11 +106,11 @@ class Node:
         return ":" in self.name
 
     def runs_once(self, plan: Plan) -> bool:
-        """Return True if all consumers must read the rows of one execution; it then has its own query."""
+        """Return True if it must run in exactly one query, whose rows all consumers read."""
         return self.stateful
 
     def fires_by_clock(self, facts: Facts) -> bool:
-        """Return True if rows with these facts make it fire by processing time, without new rows."""
+        """Return True if it has processing-time timers, given the facts of its input."""
         return False
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
@@ -119,7 +118,7 @@ class Node:
         return inputs[0] if len(inputs) == 1 else union_facts(inputs)
 
     def missing_input(self, ref: Ref) -> Finding | None:
-        """Return the problem with an input that does not exist; None for the general one."""
+        """Return a specific problem for an input that does not exist; None for the general problem."""
         return None
 
     def check(self, plan: Plan) -> Iterator[Finding]:
@@ -133,7 +132,7 @@ class Node:
     def tier(self, plan: Plan) -> Tier:
         """Return the execution tier."""
         if any(isinstance(item, Opaque) for item in _field_values(self)):
-            return Tier("native", "a Column of yours: native unless it holds a Python function")
+            return Tier("native", "a pyspark Column: native unless it contains a Python function")
         return Tier("native", "a Spark expression")
 
     def state_bound(self, plan: Plan) -> StateBound | None:
@@ -141,7 +140,7 @@ class Node:
         return None
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        """Yield what excludes the step from real-time mode, and what differs there."""
+        """Yield the reasons why real-time mode cannot run the step, and the differences in it."""
         yield from ()
 
     def description(self) -> list[str]:
@@ -149,16 +148,16 @@ class Node:
         return []
 
     def state_fields(self) -> Mapping[str, Any]:
-        """Return the fields that the meaning of its stored state depends on."""
+        """Return the fields that its stored state depends on."""
         return {}
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return those input columns whose types the stored state depends on."""
+        """Return the input columns whose types the stored state depends on."""
         return columns
 
 
 def out_of_order(plan: Plan, node: Node) -> int:
-    """Return how far behind the newest row a row may arrive at a step, in microseconds."""
+    """Return the maximum out-of-orderness of the input of a step, in microseconds."""
     return sum(getattr(step, "out_of_order", 0) for step in plan.upstream(node))
 
 

@@ -20,10 +20,7 @@ Columns = Sequence[str] | None
 def check_expressions(
     expressions: Iterable[Expression | None], columns: Columns, key: str
 ) -> Iterator[Finding]:
-    """Yield the mistakes of expressions over `columns` (None: unknown), located at `key` of the document.
-
-    A pyspark `Column` is left to Spark.
-    """
+    """Yield the errors of SQL expressions over `columns` (None: unknown); `key` is the document key."""
     for expression in expressions:
         if isinstance(expression, str):
             yield from _findings(check_expression(expression, columns), key)
@@ -32,21 +29,21 @@ def check_expressions(
 def check_pair_expressions(
     expressions: Iterable[Expression | None], sides: Mapping[str, Columns], key: str
 ) -> Iterator[Finding]:
-    """Yield the mistakes of expressions over pairs of rows, whose columns are qualified with a side."""
+    """Yield the errors of expressions over pairs of rows, whose columns are qualified with a side."""
     for expression in expressions:
         if isinstance(expression, str):
             yield from _findings(check_qualified(expression, sides), key)
 
 
 def check_columns(named: Named, columns: Columns, key: str) -> Iterator[Finding]:
-    """Yield the mistakes of named expressions, which can refer to the names of each other."""
+    """Yield the errors of named expressions, which can refer to the names of each other."""
     new = (name or output_name(expression) for name, expression in named)
     known = None if columns is None else (*columns, *filter(None, new))
     yield from check_expressions((expression for _, expression in named), known, key)
 
 
 def check_aggregates(aggregates: Named, keys: Named, columns: Columns) -> Iterator[Finding]:
-    """Yield the mistakes of aggregates, among them columns that are neither keys nor aggregated."""
+    """Yield the errors of aggregates, such as columns that are neither keys nor aggregated."""
     grouped = (*names_of(keys), *names_of(aggregates), *(key for _, key in keys if isinstance(key, str)))
     known = None if columns is None else (*columns, *grouped)
     for _, aggregate in aggregates:

@@ -1,4 +1,4 @@
-"""Expressions as nodes hold them: Spark SQL text, a pyspark `Column` or an aggregate in Python."""
+"""Expressions of nodes: Spark SQL text, a pyspark `Column` or an aggregate in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.errors import OptionError
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """An expression given as a pyspark `Column`: it can be run, but not printed or compared."""
+    """A pyspark `Column`, which cannot be compared or written in a document."""
 
     column: Any
 
@@ -23,10 +23,7 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class PythonFold:
-    """An aggregate in Python.
-
-    The state holds the arguments of its rows, which are folded when a pane fires.
-    """
+    """An aggregate in Python; the state contains the arguments of its rows until a pane fires."""
 
     aggregate: PythonAggregate
 
@@ -39,10 +36,10 @@ Named = tuple[tuple[str, Expression], ...]
 
 
 def expression_of(value: Any, where: str = "") -> Expression:
-    """Return an expression as a node holds it: text unchanged, a pyspark `Column` wrapped.
+    """Return the expression of a node: text unchanged, a pyspark `Column` wrapped.
 
     Raises:
-        OptionError: it is neither.
+        OptionError: the value has another type.
     """
     if isinstance(value, str):
         return value
@@ -74,7 +71,7 @@ def aggregate_expressions(step: str, aggregates: Mapping[str, Any]) -> Named:
     """Return the aggregates of a step as (name, aggregate) pairs.
 
     Raises:
-        OptionError: there is none, or one is not usable.
+        OptionError: there is none, or one is invalid.
     """
     if not aggregates:
         raise OptionError("expected at least one aggregate", where=f"`{step}`", hint='such as n="count(*)"')
@@ -118,10 +115,10 @@ def stable_text(expression: Expression) -> str:
     >>> stable_text("sum(\n  amount)")
     'sum( amount)'
     """
-    if isinstance(expression, PythonFold):  # the state holds its arguments; the fold itself may change
+    if isinstance(expression, PythonFold):  # the state contains its arguments only, so its code may change
         return f"python({', '.join(map(str, expression.aggregate.of))})"
     if isinstance(expression, Opaque):
-        # Spark numbers the arguments of lambdas and the calls of Python functions anew in every process.
+        # The numbers of lambda arguments and of calls of Python functions differ between processes.
         return re.sub(r"#\d+L?|(?<=\b[xyz])_\d+", "", one_line(str(expression.column)))
     return one_line(expression)
 
@@ -137,9 +134,7 @@ def stable_names(columns: Named) -> dict[str, str]:
 
 
 def find_columns(columns: Sequence[str], expressions: Iterable[str]) -> list[str]:
-    """Return the columns that occur in expressions.
-
-    Errs on the side of too many: strings and functions count too.
+    """Return the columns whose names occur in expressions, also in strings and as functions.
 
     >>> find_columns(["card", "amount"], ["sum(amount)"])
     ['amount']
@@ -154,7 +149,7 @@ def one_line(text: str) -> str:
 
 
 def sql_text(expression: Any) -> str:
-    """Return an expression as a document holds it.
+    """Return an expression as text for a document.
 
     Raises:
         OptionError: it is a pyspark Column or an aggregate in Python.
@@ -168,14 +163,12 @@ def sql_text(expression: Any) -> str:
 
 
 def sql_texts(named: Named) -> dict[str, str]:
-    """Return named expressions as a document holds them."""
+    """Return named expressions as texts for a document."""
     return {name: sql_text(expression) for name, expression in named}
 
 
 def hidden_key(name: str) -> str:
-    """Return the column name of a computed key inside its step.
-
-    It is no column of the input, so `.late` does not have it.
+    """Return the name of the hidden column of a computed key.
 
     >>> hidden_key("day")
     '__key_day'

@@ -1,4 +1,4 @@
-"""Facts about an output that follow from the plan alone: columns, time and how its rows change."""
+"""Facts about an output that can be derived without Spark: columns, time, and how its rows change."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _ALIASED = re.compile(r"(.*)\sas\s+(?:`([^`]+)`|([A-Za-z_]\w*))\s*", re.IGNORECA
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts about one output. Every step derives those of its outputs from those of its inputs."""
+    """The facts about one output; every step derives them from the facts about its inputs."""
 
     columns: tuple[str, ...] | None = None
     """The names of its columns; None if only Spark can determine them."""
     schema: Schema | None = None
-    """The declared types of columns that no step has computed since."""
+    """The declared types of columns that no step has computed."""
     timed: bool = False
     """True if its rows have a time: event, ingestion or processing time."""
     by_clock: bool = False
-    """True if that time is a clock's, so that the clock is the watermark."""
+    """True if that time is a clock, so that the watermark is the clock."""
     time_column: str | None = None
-    """The column that holds the time, under its present name."""
+    """The present name of the time column."""
     order_from: tuple[tuple[str, str], ...] = ()
-    """Columns computed from another one without a change of order, as in `timestamp_seconds(id)`, each
-    with the other.
+    """Pairs of a column and its source, if it was computed by an order-preserving expression such as
+    `timestamp_seconds(id)`.
     """
     hold: int | None = 0
-    """How long after its own time a row may be emitted, in microseconds; None without bound. Matches wait
+    """How long after its event time a row may be emitted, in microseconds; None without bound. Matches wait
     for `within`.
     """
     change: Change = "none"
@@ -51,10 +51,7 @@ class Facts:
 
     @property
     def order_columns(self) -> tuple[str, ...]:
-        """The columns by which rows are ordered if they are ordered by time.
-
-        The time's, and those it derives from.
-        """
+        """The columns with the order of time: the time column, and those that it was computed from."""
         if self.time_column is None:
             return ()
         name = self.time_column.lower()
@@ -67,9 +64,7 @@ def late_facts(facts: Facts) -> Facts:
 
 
 def late_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of `late`: the input's, then the late columns.
-
-    An input column of such a name is renamed.
+    """Return the columns of `late`: those of the input, renamed if necessary, then the late columns.
 
     >>> late_columns(["card", "window"])
     ('card', 'input_window', 'late_by', 'window', 'watermark', 'reason')
@@ -86,7 +81,7 @@ def late_columns(columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def with_columns(facts: Facts, names: Iterable[str]) -> Facts:
-    """Return the facts of rows with columns added, or replaced where the name exists."""
+    """Return the facts of rows with added or replaced columns."""
     names = tuple(names)
     if facts.columns is None:
         return replace(facts, schema=None)
@@ -115,7 +110,7 @@ def union_facts(inputs: Sequence[Facts]) -> Facts:
 
 
 def plain_column(expression: object) -> str | None:
-    """Return the column that an expression consists of, or None if it is more than a name.
+    """Return the column if an expression is only a column name, otherwise None.
 
     >>> plain_column("card"), plain_column("lower(card)")
     ('card', None)
@@ -125,7 +120,7 @@ def plain_column(expression: object) -> str | None:
 
 
 def output_name(item: object) -> str | None:
-    """Return the name of the column that an item of a select produces; None if only Spark knows it.
+    """Return the name of the column that an item of a select produces; None if only Spark can determine it.
 
     >>> output_name("amount * 2 as double"), output_name("card"), output_name("upper(card)")
     ('double', 'card', None)
@@ -135,7 +130,7 @@ def output_name(item: object) -> str | None:
 
 
 def source_column(item: object) -> str | None:
-    """Return the column that an item of a select passes on unchanged, under its name or another.
+    """Return the column that an item of a select passes on unchanged or renamed; otherwise None.
 
     >>> source_column("ts as at"), source_column("upper(card) as card")
     ('ts', None)

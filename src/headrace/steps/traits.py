@@ -1,4 +1,4 @@
-"""Values by which a step describes itself: findings, execution tier, state bound and real-time limits."""
+"""Values that describe a step: findings, execution tier, state bound and real-time limits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TierName = Literal["native", "kernel", "arrow", "python"]
 
 @dataclass(frozen=True)
 class Finding:
-    """A problem or a warning about a step; `keys` are the keys of its document, of which one locates it."""
+    """A problem or a warning about a step; the first of `keys` in its document is the location."""
 
     what: str
     hint: str = ""
@@ -24,9 +24,8 @@ class Finding:
 class Tier:
     """The execution tier of a step, with the reason.
 
-    `native`: code that Spark generates. `kernel`: Headrace's Scala in the same JVM, for what Spark lacks, at
-    about the same cost. `arrow`: a step of the kernel whose results pass through Python in batches. `python`:
-    rows are sent to a Python process and back; only steps with user code in Python do that.
+    `native`: Spark's operators. `kernel`: Scala operators inside Spark, at about the same cost. `arrow`:
+    Python functions over Arrow batches. `python`: user code in Python, to which rows are sent and returned.
     """
 
     name: TierName
@@ -37,12 +36,12 @@ class Tier:
 
 @dataclass(frozen=True)
 class StateBound:
-    """The state a step keeps between micro-batches, and how large it can become."""
+    """The state of a step, and the bound of its size."""
 
     kept: str
     """The content of the state, and how long it is kept."""
     grows: str = ""
-    """The quantity with which it grows without a bound; empty if it is bounded."""
+    """The quantity with which it grows; empty if it is bounded."""
     hint: str = ""
     """How to bound it."""
 
@@ -83,7 +82,7 @@ RealTimeNote = Blocks | Differs
 def unknown_columns(
     names: Iterable[str], columns: Iterable[str] | None, role: str, keys: tuple[str, ...] = ()
 ) -> Iterator[Finding]:
-    """Yield a finding for each name that is no column; none if the columns are unknown."""
+    """Yield a finding for each unknown column; none if the columns are unknown."""
     if columns is None:
         return
     known = {column.lower(): column for column in columns}

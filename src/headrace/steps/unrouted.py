@@ -11,10 +11,7 @@ _ROWS = {"late": "late rows", "timeouts": "timeouts", "dead_letters": "dead lett
 
 
 def list_unrouted(plan: Plan, node: Node) -> list[str]:
-    """Return the side outputs of a step that no step reads.
-
-    A source has none unless it diverts dead letters.
-    """
+    """Return the side outputs of a step that no step reads; dead letters only if they are diverted."""
     if getattr(node, "on_error", "divert") != "divert":
         return []
     return [out for out in node.outputs if out in _ROWS and not plan.consumers[Ref(node.name, out)]]
@@ -30,7 +27,7 @@ def describe_unrouted(output: str) -> str:
 
 
 def note_unrouted(plan: Plan, node: Node) -> Iterator[RealTimeNote]:
-    """Yield a note for each side output without a sink: real-time mode has no place to store it."""
+    """Yield a note for each side output without a sink, which real-time mode cannot store."""
     for output in list_unrouted(plan, node):
         yield Blocks(f"{_ROWS[output]} without a sink are stored in files; write .{output} to a Kafka topic")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.streams.stream import Stream
 
 Code: TypeAlias = Callable[..., Any] | type | str
-"""A function, a class that each worker makes one instance of, or the text `"module:name"`."""
+"""A function, a class that each worker instantiates once, or the text `"module:name"`."""
 
 Output: TypeAlias = str | type | Schema | None
 """The columns that a function returns."""
@@ -37,12 +37,13 @@ class FunctionVerbs(Rows):
 
     Args of all verbs:
         name: the step's name.
-        f: a function; a class, of which each worker makes one instance and calls its `open()` if it has
-            one; or the text `"module:name"`. It gets a row with attribute access: `row.amount`.
+        f: a function; a class, which each worker instantiates once, calling its `open()` if it has one; or
+            the text `"module:name"`. Its argument is a row with attribute access: `row.amount`.
         output: the columns it returns; default: the dataclass or pydantic model of its return type.
         on_error: `"divert"`, or `"fail"` to stop the run.
-        concurrency: how many calls of an async function run at once; default 10. The order of rows is kept.
-        timeout: the longest that a call may take; then the row counts as failed.
+        concurrency: the maximum number of concurrent calls of an async function; default 10. The order of
+            rows is kept.
+        timeout: the timeout of a call, after which the row has failed.
     """
 
     def map(
@@ -54,7 +55,7 @@ class FunctionVerbs(Rows):
         output: Output = None,
         **options: Unpack[FunctionKeywords],
     ) -> Mapped:
-        """Make one row of each row.
+        """Map each row to one row.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
@@ -74,7 +75,7 @@ class FunctionVerbs(Rows):
         output: Output = None,
         **options: Unpack[FunctionKeywords],
     ) -> Mapped:
-        """Make any number of rows of each row: the function returns an iterable of rows, or yields them."""
+        """Map each row to any number of rows: the function returns an iterable of rows, or yields them."""
         return self._apply(function_node(FlatMap, name, self._ref, f, output, **options))
 
     def filter(self, name: str, f: Code, /, **options: Unpack[FunctionKeywords]) -> Mapped:
@@ -90,11 +91,11 @@ class FunctionVerbs(Rows):
         output: Output = None,
         **options: Unpack[FunctionKeywords],
     ) -> Mapped:
-        """Make a table of each batch of rows.
+        """Map each batch of rows to a table.
 
-        The hint of the function's parameter selects what it gets: `pyarrow.Table` (the default),
-        `pandas.DataFrame` or `polars.DataFrame`. It may return any of these. If it raises, all rows of the
-        batch are dead letters.
+        The type hint of the parameter selects the type of the batch: `pyarrow.Table` (the default),
+        `pandas.DataFrame` or `polars.DataFrame`. The function may return any of these. If it raises, all rows
+        of the batch are dead letters.
         """
         return self._apply(function_node(MapBatches, name, self._ref, f, output, **options))
 
@@ -107,7 +108,7 @@ class FunctionVerbs(Rows):
 
 
 class TimedFunctionVerbs(FunctionVerbs):
-    """The verbs of `FunctionVerbs` on a stream with time: each row keeps the time of the row it was made of.
+    """The verbs of `FunctionVerbs` on a stream with time: results have the time of their input row.
 
     >>> from headrace import Pipeline, connect, windows
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
@@ -119,13 +120,13 @@ class TimedFunctionVerbs(FunctionVerbs):
     def map(
         self, name: str, f: Code, /, *, output: Output = None, **options: Unpack[FunctionKeywords]
     ) -> TimedMapped:
-        """Make one row of each row."""
+        """Map each row to one row."""
         return cast("TimedMapped", super().map(name, f, output=output, **options))
 
     def flat_map(
         self, name: str, f: Code, /, *, output: Output = None, **options: Unpack[FunctionKeywords]
     ) -> TimedMapped:
-        """Make any number of rows of each row: the function returns an iterable of rows, or yields them."""
+        """Map each row to any number of rows: the function returns an iterable of rows, or yields them."""
         return cast("TimedMapped", super().flat_map(name, f, output=output, **options))
 
     def filter(self, name: str, f: Code, /, **options: Unpack[FunctionKeywords]) -> TimedMapped:
@@ -135,7 +136,7 @@ class TimedFunctionVerbs(FunctionVerbs):
     def map_batches(
         self, name: str, f: Code, /, *, output: Output = None, **options: Unpack[FunctionKeywords]
     ) -> TimedMapped:
-        """Make a table of each batch of rows."""
+        """Map each batch of rows to a table."""
         return cast("TimedMapped", super().map_batches(name, f, output=output, **options))
 
 

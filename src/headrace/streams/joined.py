@@ -8,7 +8,7 @@ from headrace.streams.timed import TimedStream
 
 
 class Joined(TimedStream):
-    """Results of a join. The event time of a pair is the later of the two; an unmatched row has its own.
+    """Results of a join. The event time of a pair is the later of the two; an unmatched row keeps its time.
 
     >>> from headrace import Pipeline, connect
     >>> ads = Pipeline("p")

@@ -48,9 +48,9 @@ class KeyedStream(Stage):
             return missing_attribute(self, name, TimedKeyedStream)
 
     def aggregate(self, name: str, /, **aggregates: str | Column) -> Updates:
-        """Return a running aggregate: one row for each key, brought up to date with every batch.
+        """Return a running aggregate: one row for each key, updated in every micro-batch.
 
-        Its state grows with the number of keys and is never expired; a window forgets.
+        Its state grows with the number of keys and never expires; that of a window does.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
@@ -61,10 +61,10 @@ class KeyedStream(Stage):
         return Updates(self._pipeline, self._pipeline.add(node))
 
     def top_n(self, name: str, /, *, n: int, order_by: str) -> Table:
-        """Keep the first `n` rows of each key: a table with the column `rank`, from 1 on.
+        """Keep the first `n` rows of each key: a table with the column `rank`, starting at 1.
 
-        A micro-batch emits the ranks that it has changed. Of equal rows the earlier ones come first. To rank
-        the latest row of each player, and not all rows, apply `latest` first.
+        A micro-batch emits the ranks that it has changed. Of equal rows, the earlier ones are first. To rank
+        the latest row of each player instead of all rows, apply `latest` first.
 
         Args:
             name: the step's name.
@@ -97,7 +97,7 @@ class KeyedStream(Stage):
             name: the step's name.
             processor: the class, an instance, or the text `"module:name"`.
             on_error: `"divert"` sends a row whose call raised to `.dead_letters`; `"fail"` stops the run.
-            timeout: the longest that a call may take; one that takes longer has failed.
+            timeout: the timeout of a call, after which the call has failed.
 
         >>> from headrace import Pipeline, Processor, connect, state
         >>> class Total(Processor):
@@ -129,7 +129,7 @@ class KeyedStream(Stage):
 
         Args:
             name: the step's name.
-            f: the function; None in place of a row emits nothing, None in place of the state forgets the key.
+            f: the function; None instead of a row emits nothing, None instead of the state removes the key.
             initial: the state of a new key.
             output: the columns of the rows.
             on_error: as in `process`.

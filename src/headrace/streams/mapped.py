@@ -1,4 +1,4 @@
-"""`Mapped` and `TimedMapped`: the rows of a Python function, with those that failed as a side output."""
+"""`Mapped` and `TimedMapped`: the rows of a Python function, with dead letters as a side output."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Mapped(Stream):
 
     @property
     def dead_letters(self) -> Stream:
-        """Rows whose call raised or returned a wrong value: the input columns, `reason` and `traceback`."""
+        """Rows whose call raised or returned an invalid value: input columns, `reason` and `traceback`."""
         return dead_letters_of(self)
 
 
 class TimedMapped(TimedStream, Mapped):
-    """The rows that a function returned; each has the time of the row it was made of.
+    """The rows that a function returned; each has the time of its input row.
 
     >>> from headrace import Pipeline, connect
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")

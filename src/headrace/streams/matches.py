@@ -11,7 +11,7 @@ from headrace.streams.timed import TimedStream
 class Matches(TimedStream):
     """Matches of a pattern: the key columns, and the measures of `select` or one array of rows for each step.
 
-    A match's own event time is that of its last row.
+    The event time of a match is that of its last row.
 
     >>> from headrace import Pipeline, connect, patterns
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
@@ -34,12 +34,10 @@ class Matches(TimedStream):
 
 
 class RuleMatches(Matches):
-    """Matches of a table of rules.
+    """Matches of a table of rules: the key columns, `rule`, `version`, `start`, `end` and the measures.
 
-    The key columns, `rule`, `version`, `start`, `end`, and the measures that all rules share.
-
-    Without measures, and in `.timeouts`, there is `matched`: the rows of each step of the rule, by the step's
-    name.
+    Without measures, and in `.timeouts`, there is `matched`: the rows of each step of the rule, by the name
+    of the step.
 
     >>> from headrace import Pipeline, connect
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
@@ -49,10 +47,9 @@ class RuleMatches(Matches):
 
     @property
     def faults(self) -> Stream:
-        """Rules that were read while the job ran and cannot be used.
+        """Rules that were read during the run and cannot be used.
 
-        `rule, version, reason, hint, place, read_at`.
-
-        `version` is the version that stays active; null if there is none.
+        The columns are `rule, version, reason, hint, place, read_at`; `version` is the version that stays
+        active, or null.
         """
         return Stream(self._pipeline, Ref(self._ref.step, FAULTS))

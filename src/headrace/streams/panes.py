@@ -10,7 +10,7 @@ from headrace.streams.timed import TimedStream
 class Panes(TimedStream):
     """Results of windows: the key columns, `window`, the aggregates and `pane`.
 
-    A pane's own event time is just before its window's end, so panes can be windowed again.
+    The event time of a pane is just before the end of its window, so that panes can be windowed again.
 
     >>> from headrace import Pipeline, connect, windows
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")

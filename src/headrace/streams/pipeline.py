@@ -1,7 +1,4 @@
-"""`Pipeline`: holds the nodes of a plan.
-
-Every other class of this package is a handle to one of their outputs.
-"""
+"""`Pipeline`: the nodes of a plan; the other classes of this package are handles to their outputs."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ _collected: ContextVar[list[Pipeline] | None] = ContextVar("collected", default=
 
 @dataclass(frozen=True)
 class DeclaredRun:
-    """A call of `run` that the command line has deferred until the file is loaded."""
+    """A call of `run` in a file, deferred until the command line has loaded the file."""
 
     options: RunOptions
     place: str
@@ -45,8 +42,8 @@ class DeclaredRun:
 class Pipeline:
     """A named graph of steps, from sources to sinks.
 
-    Building one reads nothing and starts nothing; mistakes in it are collected and raised together by
-    `check`, `explain`, `run` and `start`.
+    Building a pipeline reads no data and starts no JVM; `check`, `explain`, `run` and `start` raise all its
+    errors together.
 
     >>> from headrace import Pipeline, connect
     >>> words = Pipeline("words")
@@ -78,7 +75,7 @@ class Pipeline:
                 process.
 
         Raises:
-            DocumentError: the file cannot be read, or the document is wrong; every error has its line and
+            DocumentError: the file cannot be read, or the document is invalid; every error has line and
                 column.
         """
         from headrace import yaml
@@ -136,7 +133,7 @@ class Pipeline:
           tx: {memory: {}, schema: amount double}
 
         Raises:
-            DocumentError: the plan holds values that a document cannot, such as a pyspark Column or a
+            DocumentError: the plan has values that a document cannot have, such as a pyspark Column or a
                 DataFrame.
         """
         from headrace import yaml
@@ -149,7 +146,7 @@ class Pipeline:
         connector: Connector,
         /,
         *,
-        format: str | Format | None = None,  # noqa: A002 - the word of the contract
+        format: str | Format | None = None,  # noqa: A002
         schema: str | type | Schema | None = None,
         on_error: OnError = "divert",
     ) -> SourceStream:
@@ -158,10 +155,10 @@ class Pipeline:
         Args:
             name: its name, in errors, metrics, checkpoints and SQL.
             connector: from `connect`.
-            format: how records are written: `"json"`, `"csv"`, `"text"`, `"raw"`, or a format with options.
+            format: the format of records: `"json"`, `"csv"`, `"text"`, `"raw"`, or a format with options.
             schema: the columns, as Spark's DDL text, a dataclass or a pydantic model.
-            on_error: what happens to a record that doesn't decode: `"divert"` sends it to `.dead_letters`,
-                `"skip"` counts it, `"fail"` stops the run.
+            on_error: for a record that cannot be decoded: `"divert"` sends it to `.dead_letters`, `"skip"`
+                counts it, `"fail"` stops the run.
         """
         from headrace.streams.stream import SourceStream
 
@@ -169,21 +166,19 @@ class Pipeline:
         return SourceStream(self, self.add(node))
 
     def from_dataframe(self, name: str, frame: Any, /) -> Stream:
-        """Read a DataFrame, streaming or not, as a source.
+        """Read a streaming or batch DataFrame as a source.
 
-        The rows of a batch DataFrame are read once per checkpoint: the first run stores them, and a later run
-        with the same checkpoint resumes from there.
+        The first run stores the rows of a batch DataFrame in the checkpoint; later runs resume from them.
         """
         from headrace.streams.stream import Stream
 
         return Stream(self, self.add(FrameSource(name, frame)))
 
     def sql(self, name: str, query: str, /) -> Queried:
-        """Add a step in Spark SQL over named streams, or with `MATCH_RECOGNIZE` over one that has time.
+        """Add a step in Spark SQL over named streams, or with `MATCH_RECOGNIZE` over a stream with time.
 
-        A query that groups or joins keeps state inside Spark, which drops late rows without counting them one
-        by one: `window(...).aggregate(...)` does not, and neither does `MATCH_RECOGNIZE`, whose late rows are
-        in `.late`.
+        A query that groups or joins has state inside Spark, which drops late rows.
+        `window(...).aggregate(...)` and `MATCH_RECOGNIZE` send them to `.late`.
 
         >>> from headrace import Pipeline, connect
         >>> stocks = Pipeline("stocks")
@@ -202,10 +197,7 @@ class Pipeline:
         return Queried(self, self.add(sql_node(name, query, names, timed=self.tables_with_time())))
 
     def tables_with_time(self) -> dict[str, Ref]:
-        """Return the streams with a single declaration of time, by name.
-
-        `MATCH_RECOGNIZE` reads their timed rows.
-        """
+        """Return the timed rows of streams with one declaration of time, by name, for `MATCH_RECOGNIZE`."""
         times: dict[str, list[Ref]] = {}
         for node in self._nodes.values():
             if isinstance(node, EventTime | ClockTime) and node.anonymous:
@@ -218,10 +210,10 @@ class Pipeline:
         return Graph(self.name, self._nodes, self._places)
 
     def check(self) -> Graph:
-        """Return the plan, if it is valid.
+        """Return the plan if it is valid.
 
         Raises:
-            PlanError: it is not; every problem is listed.
+            PlanError: lists every problem of the plan.
         """
         try:
             return self._check()
@@ -235,11 +227,9 @@ class Pipeline:
         return self.graph
 
     def explain(self, *, width: int = 100) -> str:
-        """Describe the pipeline as text.
+        """Describe the pipeline as text, like `headrace explain`, without running it.
 
-        A drawing of the steps, the Spark queries, tiers, state and guarantees.
-
-        The same as `headrace explain` shows; nothing is started.
+        The text has a drawing of the steps, the Spark queries, tiers, state and guarantees.
 
         >>> from headrace import Pipeline, connect
         >>> copy = Pipeline("copy")
@@ -254,7 +244,7 @@ class Pipeline:
           ■  out  write         files path=out/
 
         Raises:
-            PlanError: the plan can't be run; every reason is listed.
+            PlanError: lists every problem of the plan.
         """
         from headrace.explain.explanation import explain
         from headrace.explain.text import drawing, text_of
@@ -264,13 +254,13 @@ class Pipeline:
     def run(self, **options: Unpack[RunKeywords]) -> None:
         """Run the pipeline and block until it has ended or is stopped by Ctrl-C.
 
-        The first Ctrl-C is a graceful stop; the second raises `KeyboardInterrupt`.
+        The first Ctrl-C stops it gracefully; the second raises `KeyboardInterrupt`.
 
         Args:
             options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `progress`, `guarantee`,
                 `checkpoint`, `master`, `conf`.
 
-        While `headrace run file.py` loads the file, the call only sets the options of the run that follows.
+        In a file that `headrace run file.py` loads, the call only sets the options of the run.
         """
         try:
             chosen = RunOptions.of(options)
@@ -284,13 +274,13 @@ class Pipeline:
             raise clean_traceback(error) from None
 
     def start(self, **options: Unpack[RunKeywords]) -> RunHandle:
-        """Start a run and return its handle; takes the options of `run`."""
+        """Start a run with the options of `run` and return its handle."""
         try:
             if _collected.get() is not None:
                 raise OptionError(
                     "start() is called while the command line loads the file",
                     where=f"pipeline `{self.name}`",
-                    hint='put it under `if __name__ == "__main__":`; it then runs only with `python <file>`',
+                    hint='move it under `if __name__ == "__main__":`, which runs only with `python <file>`',
                 )
             from headrace.runtime.run import start
 
@@ -299,10 +289,7 @@ class Pipeline:
             raise clean_traceback(error) from None
 
     def add(self, node: Node, *, place: str = "", parts: Mapping[str, str] | None = None) -> Ref:
-        """Add a node to the plan; a second one of the same name is a plan error.
-
-        `parts` are the places of the keys of its document.
-        """
+        """Add a node to the plan; a duplicate name is a plan error. `parts`: the places of document keys."""
         place = place or _calling_place()
         if not node.anonymous and not NAME.fullmatch(node.name):
             self._problems.append(
@@ -319,7 +306,7 @@ class Pipeline:
                     place, f"the name `{node.name}` is already used", f"rename one; the first is at {taken}"
                 )
             )
-        self._nodes.setdefault(node.name, node)  # the first stays, so that one mistake is reported once
+        self._nodes.setdefault(node.name, node)  # keep the first, so that the error is reported once
         self._places.setdefault(node.name, place)
         self._places |= {f"{node.name}/{part}": where for part, where in (parts or {}).items()}
         return Ref(node.name, node.outputs[0] if node.outputs else "")
@@ -337,10 +324,7 @@ class Pipeline:
 
 @contextmanager
 def collecting() -> Iterator[list[Pipeline]]:
-    """List the pipelines that are built inside the block, and defer `run()`.
-
-    How the command line loads a file.
-    """
+    """Yield the list of pipelines that are built in the block, and defer `run()`, for the command line."""
     pipelines: list[Pipeline] = []
     token = _collected.set(pipelines)
     try:
@@ -350,7 +334,7 @@ def collecting() -> Iterator[list[Pipeline]]:
 
 
 def _calling_place() -> str:
-    """`file:line` of the user's code that is being run."""
+    """Return `file:line` of the innermost frame of user code."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back  # type: ignore[assignment]

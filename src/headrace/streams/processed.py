@@ -25,10 +25,7 @@ class Processed(Stream):
 
     @property
     def dead_letters(self) -> Stream:
-        """Rows whose call raised: the input columns, `reason` and `traceback`.
-
-        Of a timer, only the key columns.
-        """
+        """Rows whose call raised: the input columns (for a timer the key), `reason` and `traceback`."""
         return dead_letters_of(self)
 
     def side_output(self, name: str, /) -> Stream:
@@ -36,7 +33,7 @@ class Processed(Stream):
         outputs = self._pipeline.graph[self._ref.step].outputs[1:]
         if name not in outputs:
             raise OptionError(
-                f"there is no output `{name}`", where=f"`{self._ref}`", hint=did_you_mean(name, outputs)
+                f"unknown output `{name}`", where=f"`{self._ref}`", hint=did_you_mean(name, outputs)
             )
         return self._side_stage(Ref(self._ref.step, name))
 
@@ -45,7 +42,7 @@ class Processed(Stream):
 
 
 class TimedProcessed(TimedStream, Processed):
-    """The rows that a processor emitted; each has the time of the row or timer it comes from."""
+    """The rows that a processor emitted; each has the time of its row or timer."""
 
     stage_after = TimedStream
 

@@ -8,7 +8,7 @@ from headrace.streams.stream import Stream
 
 
 class _NoLateRowsError(OptionError, AttributeError):
-    """An `AttributeError` for Python, with a hint for the user."""
+    """An `AttributeError` with a hint."""
 
 
 class Queried(Stream):
@@ -18,7 +18,7 @@ class Queried(Stream):
 
     @property
     def late(self) -> Stream:
-        """Rows too late for the query's `MATCH_RECOGNIZE`, with `late_by`, `watermark` and `reason`.
+        """Late rows of `MATCH_RECOGNIZE`, with `late_by`, `watermark` and `reason`.
 
         Raises:
             OptionError: the query has no MATCH_RECOGNIZE; Spark drops its late rows.

@@ -1,4 +1,4 @@
-"""`Stage`: the stateless verbs that all stages share; `Rows`, a stage that other streams can read; `SinkHandle`."""
+"""`Stage`: stateless verbs of all stages; `Rows`: a stage that other streams can read; `SinkHandle`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 class Stage:
-    """A handle to one output of one step. Every verb returns a new handle; the pipeline holds the plan."""
+    """A handle to one output of one step; every verb adds a step to the pipeline and returns a new handle."""
 
     def __init__(self, pipeline: Pipeline, ref: Ref) -> None:
         self._pipeline = pipeline
         self._ref = ref
 
     def where(self, condition: str | Column, /, *, name: str | None = None) -> Self:
-        """Keep the rows that satisfy a condition. A condition that is null keeps nothing.
+        """Keep the rows that satisfy a condition; rows for which it is null are dropped.
 
         Args:
             condition: Spark SQL text or a pyspark `Column`.
@@ -45,9 +45,9 @@ class Stage:
         return self._then(Where(name or self._new_name("where"), self._ref, expression_of(condition)))
 
     def select(self, *columns: str | Column, step_name: str | None = None, **named: str | Column) -> Self:
-        """Keep these columns. An item is Spark SQL text, named by `as` or by keyword.
+        """Keep and compute columns, given as Spark SQL text with `as` or as keywords.
 
-        `step_name` names the step; the other keywords are columns.
+        `step_name` is the name of the step; all other keywords are columns.
         """
         if not columns and not named:
             raise OptionError("expected at least one column", where=f"select after `{self._ref}`")
@@ -55,7 +55,7 @@ class Stage:
         return self._then(Select(step_name or self._new_name("select"), self._ref, items))
 
     def with_columns(self, *, step_name: str | None = None, **columns: str | Column) -> Self:
-        """Add columns, or replace those of the same name. `step_name` names the step."""
+        """Add or replace columns. `step_name` is the name of the step."""
         name = step_name or self._new_name("with_columns")
         return self._then(WithColumns(name, self._ref, to_named_expressions(columns)))
 
@@ -70,7 +70,7 @@ class Stage:
         /,
         *,
         on: str | list[str] | tuple[str, ...],
-        format: str | Format | None = None,  # noqa: A002 - the word of the contract
+        format: str | Format | None = None,  # noqa: A002
         schema: str | type | Schema | None = None,
         how: LookupHow = "left",
         load: Load = "table",
@@ -80,25 +80,25 @@ class Stage:
         concurrency: int | None = None,
         on_miss: OnMiss | None = None,
     ) -> Self:
-        """Add the columns of the table row with the same `on` columns. A null matches nothing.
+        """Add the columns of the table row with the same `on` columns; a null key has no match.
 
         Args:
             name: the step's name.
-            table: a connector, or a DataFrame that is held whole.
+            table: a connector, or a DataFrame.
             on: the columns that both sides have.
             format: the format of the table's records.
             schema: the columns of the table.
             how: `left` passes a row without a match with nulls, `inner` drops and counts it.
-            load: `table` holds the whole table in every task; `key` reads the rows of the keys of each Arrow
+            load: `table` loads the whole table in every task; `key` reads the rows of the keys of each Arrow
                 batch.
-            refresh: with `table`, how often the table is reloaded, files only if they have changed; default:
-                it is read when the run starts.
-            cache: with `key`, the number of keys that a worker caches, those without a row included; 0 for no
+            refresh: with `table`, the interval between reloads; files are reloaded only if they have changed.
+                Default: the table is read when the run starts.
+            cache: with `key`, the number of keys that a worker caches, including keys without a row; 0 for no
                 cache.
-            ttl: with `key`, how long a cached answer is used.
-            concurrency: with `key`, the number of HTTP requests that a task has in flight.
-            on_miss: `null`, `drop` or `dead_letter` for a row without a match; default: what `how` implies.
-                Dead letters have the columns of the row and `reason`.
+            ttl: with `key`, the time to live of a cache entry.
+            concurrency: with `key`, the number of concurrent HTTP requests of a task.
+            on_miss: `null`, `drop` or `dead_letter` for a row without a match; default: from `how`. Dead
+                letters have the columns of the row and `reason`.
         """
         lengths = {"refresh": refresh, "ttl": ttl}
         loading = {
@@ -166,7 +166,7 @@ class Stage:
 
 
 class Rows(Stage):
-    """Rows that joins and unions can read: a stream or a table, not yet grouped by key or window."""
+    """Rows that joins and unions can read: a stream or a table that is not grouped by key or window."""
 
     stage_after: ClassVar[type[Rows] | None] = None
     """The stage that a stateless verb returns; default: the same stage."""
@@ -193,15 +193,21 @@ class SinkHandle:
         return f"<sink {self.name} of {self.pipeline.name}>"
 
 
+def require_same_pipeline(pipeline: Pipeline, other: Rows, name: str) -> None:
+    """Reject an input of the step `name` that belongs to another pipeline."""
+    if other._pipeline is not pipeline:
+        raise OptionError("expected a stream of the same pipeline", where=f"`{name}`")
+
+
 def missing_attribute(handle: Any, name: str, timed: type) -> Any:
-    """Raise the error for an attribute that a handle lacks; a verb of timed streams gets a hint.
+    """Raise the error for a missing attribute of a handle.
 
     Raises:
-        NoEventTimeError: streams with a time have it.
-        AttributeError: it is unknown, or a property that does not apply to this step.
+        NoEventTimeError: it is a verb of streams with time.
+        AttributeError: it is unknown, or a property that this step does not have.
     """
     declared = getattr(type(handle), name, None)
-    if isinstance(declared, property):  # it raised an `AttributeError`, which Python discards
+    if isinstance(declared, property):  # Python discards the `AttributeError` of a property; raise it again
         return declared.__get__(handle)
     if hasattr(timed, name) and not name.startswith("_"):
         raise NoEventTimeError(

@@ -64,10 +64,10 @@ class Stream(FunctionVerbs):
         Args:
             column: a timestamp column.
             out_of_order: how far behind the newest row a row may arrive.
-            idle: after this long without a row, the watermark advances with the clock.
-            watermark_when: only rows that satisfy this move the watermark.
-            max_ahead: a row further ahead of the clock than this does not move the watermark; stateful steps
-                send it to `.late` with reason `ahead_of_clock`.
+            idle: after this time without a row, the watermark advances with the clock.
+            watermark_when: only rows that satisfy this condition advance the watermark.
+            max_ahead: a row further ahead of the clock than this does not advance the watermark; stateful
+                steps send it to `.late` with reason `ahead_of_clock`.
             name: the step's name.
         """
         from headrace.streams.timed import TimedStream
@@ -104,12 +104,12 @@ class Stream(FunctionVerbs):
             if not isinstance(other, Rows):
                 raise OptionError(f"expected a stream, got {other!r}", where=where)
             if other._pipeline is not self._pipeline:
-                raise OptionError("a union takes streams of one pipeline", where=where)
+                raise OptionError("expected a stream of the same pipeline", where=where)
         refs = (self._ref, *(other._ref for other in others))
         return self._then(Union(name or self._new_name("union"), refs))
 
     def route(self, name: str, /, **branches: str | Column) -> Routes[Self]:
-        """Split into named outputs: a row goes to the first output whose condition holds, or to none.
+        """Split into named outputs: a row goes to the first output whose condition is true, or to none.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="country string")
@@ -135,8 +135,8 @@ class Stream(FunctionVerbs):
     ) -> Self:
         """Drop rows that repeat the columns `on` of an earlier row.
 
-        With `within`, only repeats less than that apart in event time are dropped, and state expires after
-        it. Without it, every value stays in state.
+        With `within`, only duplicates less than this apart in event time are dropped, and state expires.
+        Without it, state never expires.
         """
         columns = (on,) if isinstance(on, str) else tuple(on)
         length = None if within is None else microseconds(within, where="distinct: within")
@@ -169,11 +169,11 @@ class Stream(FunctionVerbs):
             name: the step's name.
             right: the table, or a CDC source whose rows `on` identifies.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
-            at: `"arrival"`: a row gets the table's row as it is when it is processed; `"event_time"`: the
-                version that is valid at its event time, once the watermark has passed it; `"live"`: the
-                result is a table, and a change of the table revises the rows that it touches.
+            at: `"arrival"`: the table row at the time of processing; `"event_time"`: the version that is
+                valid at the event time of the row, once the watermark has passed it; `"live"`: the result is
+                a table, and a change of the table revises its results.
             how: `"inner"`, or `"left"`: a row without a match passes with nulls.
-            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+            select: the output columns, by name; default: the left ones, then the right ones except keys.
 
         >>> from headrace import Pipeline, connect
         >>> shop = Pipeline("p")
@@ -189,7 +189,7 @@ class Stream(FunctionVerbs):
         return Table(self._pipeline, ref) if at == "live" else Stream(self._pipeline, ref)
 
     def sql(self, name: str, query: str, /) -> Queried:
-        """Continue in Spark SQL: this stream is the table `this`; named streams are tables of their names."""
+        """Add a step in Spark SQL: this stream is the table `this`; named streams are tables, too."""
         from headrace.steps.rows.sql import sql_node
         from headrace.streams.queried import Queried
 
@@ -220,7 +220,7 @@ class SourceStream(Stream):
 
     @property
     def dead_letters(self) -> Stream:
-        """Records that couldn't be decoded: `raw, reason, field, source, partition, position, read_at`."""
+        """Records that could not be decoded: `raw, reason, field, source, partition, position, read_at`."""
         return Stream(self._pipeline, Ref(self._ref.step, "dead_letters"))
 
 
@@ -233,7 +233,7 @@ class Routes(Generic[S]):
     def __getitem__(self, output: str) -> S:
         if output not in self._streams:
             raise OptionError(
-                f"there is no output `{output}`", where="route", hint=did_you_mean(output, self._streams)
+                f"unknown output `{output}`", where="route", hint=did_you_mean(output, self._streams)
             )
         return self._streams[output]
 

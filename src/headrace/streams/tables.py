@@ -13,7 +13,7 @@ from headrace.steps.joins.sides import OnColumns
 from headrace.steps.tables.join import At, TablesHow, table_join
 from headrace.steps.tables.latest import Latest
 from headrace.streams.keyed import KeyedStream
-from headrace.streams.rows import Rows
+from headrace.streams.rows import Rows, require_same_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -28,7 +28,7 @@ class Table(Rows):
     """A table: one row per key, and its changes as rows.
 
     The rows have the column `change`: `insert`, `update_before`, `update_after` or `delete`. A sink with a
-    key applies the changes; a Kafka sink with a key writes upserts and tombstones; others get the changes.
+    key applies the changes; a Kafka sink with a key writes upserts and tombstones; others write the changes.
 
     >>> from headrace import Pipeline, connect
     >>> schema = "symbol string, price double, ts timestamp"
@@ -54,15 +54,15 @@ class Table(Rows):
     ) -> Table:
         """Join with another table. The result is a table, and a change on either side revises its rows.
 
-        The keys need not be those of the tables: with a foreign key, `on={"customer_id": "id"}`, a change of
-        a customer revises all rows that refer to it.
+        `on` can be a foreign key: with `on={"customer_id": "id"}`, a change of a customer revises all rows
+        that refer to it.
 
         Args:
             name: the step's name.
             right: the other table, or a CDC source whose rows `on` identifies.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
             how: `"inner"`, `"left"`, `"right"` or `"full"`: a row of that side without a match has nulls.
-            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+            select: the output columns, by name; default: the left ones, then the right ones except keys.
 
         >>> from headrace import Pipeline, connect
         >>> shop = Pipeline("p")
@@ -108,7 +108,7 @@ class KeyedTable(KeyedStream):
     """
 
     def window(self, window: Window, /) -> WindowedStream:
-        """Group the rows of each key by window, by the event time of the table's rows."""
+        """Group the rows of each key by window, by the event time of the rows of the table."""
         from headrace.streams.windowed import WindowedStream
 
         return WindowedStream(self._pipeline, self._ref, self._keys, window)
@@ -128,13 +128,12 @@ def add_table_join(
     """Add a join with a table to a pipeline and return its output.
 
     Raises:
-        OptionError: an option has an invalid value, or the right side is no table of this pipeline.
+        OptionError: an option has an invalid value, or the right side is not a table of this pipeline.
     """
     if not isinstance(right, Rows):
         hint = "such as users.key_by('id').latest('current_users')"
         raise OptionError(f"expected a table, got {right!r}", where=f"`{name}`", hint=hint)
-    if right._pipeline is not pipeline:
-        raise OptionError("a join takes streams of one pipeline", where=f"`{name}`")
+    require_same_pipeline(pipeline, right, name)
     return pipeline.add(table_join(name, left, right._ref, on=on, at=at, how=how, select=select))
 
 

@@ -129,13 +129,13 @@ class TimedStream(TimedFunctionVerbs, Stream):
             name: the step's name.
             right: the other stream, or a table.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
-            within: the greatest distance of event times, or the bounds of `right - left`, both inclusive:
-                `("-15 minutes", "0 seconds")` finds right rows up to 15 minutes before the left one.
+            within: the maximum distance of event times, or the bounds of `right - left`, both inclusive:
+                `("-15 minutes", "0 seconds")` matches right rows up to 15 minutes before the left one.
             at: with a table, `"arrival"` (default), `"event_time"` or `"live"`.
             how: `"inner"`, `"left"`, `"right"`, `"full"`, `"semi"` (left rows with a partner, once) or
-                `"anti"` (left rows without one); with a table, `"inner"` or `"left"`.
+                `"anti"` (left rows without a partner); with a table, `"inner"` or `"left"`.
             where: an extra condition over `left.column` and `right.column`, for streams.
-            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+            select: the output columns, by name; default: the left ones, then the right ones except keys.
 
         >>> from headrace import Pipeline, connect
         >>> ads = Pipeline("p")
@@ -184,19 +184,19 @@ class TimedStream(TimedFunctionVerbs, Stream):
     ) -> Joined:
         """Join each row with the row of another stream that has the same key and is closest in event time.
 
-        A row is emitted with its own event time, when the watermark allows no better partner.
+        A row is emitted with its event time, when the watermark rules out a closer partner.
 
         Args:
             name: the step's name.
             right: the other stream.
             on: the key columns: one, a list, or a mapping from left to right.
             direction: `"backward"` (the last right row at or before it), `"forward"` (the first one at or
-                after it) or `"nearest"` (a tie prefers the earlier). Of right rows of equal time, the one
-                that arrived last.
-            tolerance: the greatest distance of a partner. Without it, `"forward"` and `"nearest"` keep a row
-                until a right row follows it.
+                after it) or `"nearest"` (of two, the earlier). Of right rows of equal time, the one that
+                arrived last.
+            tolerance: the maximum distance of a partner. Without it, `"forward"` and `"nearest"` store a row
+                until a later right row arrives.
             how: `"left"`: a row without a partner passes with nulls; `"inner"`: it is dropped.
-            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+            select: the output columns, by name; default: the left ones, then the right ones except keys.
 
         >>> from headrace import Pipeline, connect
         >>> fx = Pipeline("p")
@@ -229,10 +229,10 @@ class TimedKeyedStream(KeyedStream):
 
         Args:
             window: from `windows`.
-            ttl: expire the state of a key this long after its last row, by the watermark (or the clock, where
-                that is its time). For windows without an end of their own: global, count, delta, punctuation
-                and landmark. Rows that no pane has emitted are counted as expired. A key that returns starts
-                with window number 0.
+            ttl: expire the state of a key this long after its last row, by the watermark (or by the clock, if
+                that is the time). For windows that do not end by themselves: global, count, delta,
+                punctuation and landmark. Rows that no pane has emitted are counted as expired. A key that
+                returns starts with window number 0.
         """
         return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=state_ttl(ttl))
 
@@ -247,8 +247,8 @@ class TimedKeyedStream(KeyedStream):
         """Keep the row with the highest event time of each key: a table.
 
         The rows of a table are its changes, with the column `change`: `insert`, `update_before`,
-        `update_after` or `delete`. A row older than that of its key is counted as superseded. Of equal times
-        the row that arrived last stays.
+        `update_after` or `delete`. A row older than that of its key is counted as superseded. Of rows with
+        equal times, the last arrival is kept.
 
         Args:
             name: the step's name.
@@ -264,7 +264,7 @@ class TimedKeyedStream(KeyedStream):
         return latest_table(self._pipeline, self._ref, name, self._keys, delete_when=delete_when, ttl=ttl)
 
     def match(self, name: str, pattern: Pattern, /, **options: Unpack[MatchKeywords]) -> Matches:
-        """Find a pattern in the rows of each key, taken in event-time order.
+        """Find a pattern in the rows of each key, in event-time order.
 
         A row is buffered until the watermark has passed it; a row behind the watermark goes to `.late`.
         Without `within` a partial match never expires.
@@ -275,13 +275,13 @@ class TimedKeyedStream(KeyedStream):
             within: the time from the first row to the last must be less than this; or
                 `{"whole": ..., "between": ...}`, where `between` is the time from each row to the next.
             skip: where the search continues after a match: `"past_last"` row of it (the default), `"none"`
-                (every match is found), `"to_next"` (after its first row), `patterns.to_first(step)`,
+                (find every match), `"to_next"` (after its first row), `patterns.to_first(step)`,
                 `patterns.to_last(step)`.
             order: `"arrival"` processes rows in arrival order; then no row is late.
             select: the measures of a match, by name; default: one array of rows per step of the pattern.
             late_rows: `"divert"` to `.late`, or `"count"`: they are counted and dropped.
-            timeouts: `"divert"` to `.timeouts`, or `"count"`. With both counted and a `select`, only the
-                columns in use are shuffled and stored, which is faster.
+            timeouts: `"divert"` to `.timeouts`, or `"count"`. If both are counted and there is a `select`,
+                only the columns in use are shuffled and stored, which is faster.
 
         >>> from headrace import Pipeline, connect, patterns
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
@@ -302,22 +302,20 @@ class TimedKeyedStream(KeyedStream):
     def match_rules(
         self, name: str, /, *, rules: str | Path | Connector, **options: Unpack[MatchRulesKeywords]
     ) -> RuleMatches:
-        """Find the patterns of a table of rules in the rows of each key.
-
-        The table may change while the job runs.
+        """Find the patterns of a table of rules, which may change during a run, in the rows of each key.
 
         The table is read at the start of each micro-batch. A new rule applies to the rows of that and later
-        micro-batches. A changed rule starts over: partial matches of the old version are dropped and counted.
-        Other rules keep theirs. A rule that cannot be used goes to `.faults` and its previous version stays
-        active; at the start of a run it is an error. All rules run in one operator over one shuffle.
+        micro-batches. If a rule changes, its partial matches are dropped and counted; those of other rules
+        are kept. A rule that cannot be used goes to `.faults` and its previous version stays active; at the
+        start of a run it is an error. All rules run in one operator over one shuffle.
 
         Args:
             name: the step's name.
             rules: a file (`.yaml`, `.json`, `.jsonl`, `.csv`), or a table of `connect.postgres`, `mysql` or
                 `sqlite`.
             measures: the columns of the matches of all rules, such as `"at timestamp, amount double"`; the
-                `select` of a rule computes them, and those that it omits are null. Default: matches carry
-                their rows.
+                `select` of a rule computes them, and those that it omits are null. Default: matches have
+                the matched rows.
             order: `"arrival"` processes rows in arrival order; then no row is late.
             longest: the longest `within` that a rule may have; a stateful step that reads the matches needs
                 it.

@@ -1,4 +1,4 @@
-"""`WindowedStream`: rows in windows, waiting to be aggregated."""
+"""`WindowedStream`: rows grouped by window, to be aggregated or joined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.joins.sides import How
 from headrace.steps.joins.window_join import window_join
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.streams.rows import Rows, Stage
+from headrace.streams.rows import Rows, Stage, require_same_pipeline
 from headrace.triggers import Emission, EmitKeywords, emission
 from headrace.windows import Window
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class WindowedStream(Stage):
-    """Rows in windows, waiting to be aggregated. Stateless verbs, such as `where`, change the rows.
+    """Rows grouped by window. Stateless verbs, such as `where`, change the rows.
 
     >>> from headrace import Pipeline, connect, triggers, windows
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
@@ -55,7 +55,7 @@ class WindowedStream(Stage):
         self._ttl = ttl
 
     def emit(self, **options: Unpack[EmitKeywords]) -> Self:
-        """Set when results are emitted and how they refine each other.
+        """Set the trigger, lateness and accumulation mode.
 
         The default is one result per window, when the watermark passes its end.
 
@@ -71,7 +71,7 @@ class WindowedStream(Stage):
         return self._copy(self._ref, emission(**options))
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
-        """Aggregate the rows of each window with Spark's aggregates or your own (`headrace.Aggregate`).
+        """Aggregate the rows of each window with Spark's aggregates or a `headrace.Aggregate`.
 
         >>> from headrace import Pipeline, connect, windows
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
@@ -97,15 +97,15 @@ class WindowedStream(Stage):
     ) -> Joined:
         """Join with the rows of another stream that have the same key and are in the same window.
 
-        The other stream needs the columns of the key. Windows are tumbling or sliding; results have the
-        column `window` and are emitted when the watermark of both streams has passed its end.
+        The other stream must have the key columns. Windows are tumbling or sliding; results have the column
+        `window` and are emitted when the watermark of both streams has passed its end.
 
         Args:
             name: the step's name.
             right: the other stream.
             how: `"inner"`, `"left"`, `"right"`, `"full"`, `"semi"` or `"anti"`.
             where: an extra condition over `left.column` and `right.column`.
-            select: the output columns, by name; default: the left ones, then the right ones that are no keys.
+            select: the output columns, by name; default: the left ones, then the right ones except keys.
 
         >>> from headrace import Pipeline, connect, windows
         >>> ads = Pipeline("p")
@@ -136,11 +136,10 @@ def right_stream(name: str, pipeline: Pipeline, right: TimedStream) -> Ref:
     """Return the output that a join reads as its right stream.
 
     Raises:
-        OptionError: it is no stream of this pipeline.
+        OptionError: it is not a stream of this pipeline.
     """
     if not isinstance(right, Rows):
         hint = "such as orders.event_time('at')"
         raise OptionError(f"expected a stream with time, got {right!r}", where=f"`{name}`", hint=hint)
-    if right._pipeline is not pipeline:
-        raise OptionError("a join takes streams of one pipeline", where=f"`{name}`")
+    require_same_pipeline(pipeline, right, name)
     return right._ref

@@ -1,8 +1,8 @@
-"""Tests of whole pipelines in virtual time: `headrace test FILE...`, the same in pytest, and from Python.
+"""Test whole pipelines in virtual time, with `headrace test FILE...`, in pytest, or from Python.
 
-A case is a YAML document with a pipeline and a script that feeds its sources, moves watermarks and the clock,
-kills the run, and lists the expected rows. The real pipeline runs through Spark, in virtual time: a case
-about an hour takes as long as one about a second.
+A case is a YAML document with a pipeline and a script that feeds its sources, advances watermarks and the
+clock, kills the run, and lists the expected rows. The pipeline runs through Spark in virtual time, so that an
+hour of the script takes as long as a second.
 
 >>> from headrace import testing
 >>> outcome = testing.run_case('''
@@ -47,7 +47,7 @@ __all__ = [
     "write_junit",
 ]
 
-_PLACES = {
+_MODULES = {
     "Case": "transcripts.case",
     "Outcome": "transcripts.runner",
     "Report": "transcripts.runner",
@@ -65,7 +65,7 @@ _PLACES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name on first use: the pytest plugin is in this package and must not load Spark."""
-    if name not in _PLACES:
+    """Import a name on first use: the pytest plugin is in this package and must not import Spark."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

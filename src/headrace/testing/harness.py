@@ -1,7 +1,4 @@
-"""Run a processor without a JVM.
-
-Micro-batches of rows, watermarks and a clock, with the runtime that Spark's workers use.
-"""
+"""Run a processor without a JVM, over micro-batches of rows, with a watermark and a clock."""
 
 from __future__ import annotations
 
@@ -152,8 +149,8 @@ class ProcessorHarness:
         self.dead_letters += failed
         main: list[Row] = []
         for output, values, _ in emitted:
-            made = self._rows[output](*values)
-            (main if output == MAIN else self._side[output]).append(made)
+            row = self._rows[output](*values)
+            (main if output == MAIN else self._side[output]).append(row)
         return main
 
 

@@ -1,6 +1,6 @@
-"""Pipelines as YAML documents: `load` reads one into the plan that Python would build, `dump` writes it.
+"""Pipelines as YAML documents: `load` reads a document into a plan, `dump` writes a plan as a document.
 
-Both work on plans; `Pipeline.from_yaml` and `Pipeline.to_yaml` are the same for pipelines.
+`Pipeline.from_yaml` and `Pipeline.to_yaml` do the same for pipelines.
 
 >>> from headrace import yaml
 >>> graph = yaml.from_text('''

@@ -1,4 +1,4 @@
-"""Writes `schema.json`, after an option of a connector or a model of the grammar has changed."""
+"""Write `schema.json`; run it after a change of connector options or of the grammar."""
 
 from headrace.yaml.schema import PATH, json_text
 

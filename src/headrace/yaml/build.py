@@ -1,4 +1,4 @@
-"""Builds a plan from the entries of a document, whose references are resolved here."""
+"""Build a plan from the entries of a document, and resolve their references."""
 
 from __future__ import annotations
 
@@ -17,11 +17,7 @@ from headrace.yaml.positions import Scalar
 
 
 class PlanBuilder:
-    """Adds entries to a plan and records the output that each name of the document refers to.
-
-    A name refers to the last node of its entry: the timed stream of a source, the rows after the `select` of
-    a step.
-    """
+    """Adds entries to a plan, and maps each name of the document to the last node of its entry."""
 
     def __init__(self, names: Collection[str], errors: ErrorCollector) -> None:
         self._names = names
@@ -71,18 +67,18 @@ class PlanBuilder:
         refs = tuple(ref for ref in inputs if ref is not None)
         other = self._resolve(entry.other) if entry.other is not None else None
         if entry.other is not None and other is None:
-            return  # it has errors of its own, which are reported
+            return  # its errors are reported
         tables = entry.sql.tables if entry.sql is not None else ()
         if len(refs) < len(inputs) or any(t in self._names and t not in self._last for t in tables):
-            return  # an input has errors of its own, which are reported
+            return  # the errors of an input are reported
         for step in entry.steps:
-            named = step is entry.main_step
-            made = name if named else self._generate_name(refs[0], step.key)
-            own = (*refs, other) if step.other_key and other is not None else refs
-            node = self._build(made, step, own, entry.places[step.key])
-            at_key = isinstance(step, SqlModel) or not named
+            is_main = step is entry.main_step
+            step_name = name if is_main else self._generate_name(refs[0], step.key)
+            step_inputs = (*refs, other) if step.other_key and other is not None else refs
+            node = self._build(step_name, step, step_inputs, entry.places[step.key])
+            at_key = isinstance(step, SqlModel) or not is_main
             place = entry.places[step.key] if at_key else entry.where
-            refs = (self._add(node, place, entry.places if named else None),)
+            refs = (self._add(node, place, entry.places if is_main else None),)
         self._last[name] = refs[0]
 
     def _build(self, name: str, step: StepModel, refs: tuple[Ref, ...], place: str) -> Node:
@@ -91,16 +87,13 @@ class PlanBuilder:
             tables["this"] = refs[0]
         for table in step.tables if isinstance(step, SqlModel) else ():
             if table not in self._names and table not in tables:
-                what = f"the query reads `{table}`, which is no source or step"
+                what = f"the query reads an unknown source or step `{table}`"
                 raise_problem(place, what, did_you_mean(table, self._names))
         with locate_errors(place):
             return step.build(name, Inputs(refs, tables))
 
     def _resolve(self, reference: Scalar) -> Ref | None:
-        """Return the output that a text refers to.
-
-        None if that step was omitted because of its own errors.
-        """
+        """Return the output that a text refers to; None if the step was omitted because of errors."""
         text = reference.text.strip()
         step, _, output = text.partition(".")
         if step not in self._names:
@@ -123,7 +116,7 @@ class PlanBuilder:
         return Ref(node.name, node.outputs[0] if node.outputs else MAIN)
 
     def _generate_name(self, after: Ref, key: str) -> str:
-        """Return a generated name that the document does not contain: `tx:where`, then `tx:where:2`."""
+        """Return a generated name that is not in use: `tx:where`, then `tx:where:2`."""
         base, number = f"{after.step.split(':')[0]}:{key}", 1
         name = base
         while name in self._names or name in self._nodes:
@@ -139,7 +132,7 @@ def _references(entry: Entry) -> Iterator[str]:
 
 
 def sort_by_inputs(reads: Mapping[str, list[str]]) -> tuple[list[str], list[list[str]]]:
-    """Return the names in their order, but each after those that it reads, and the cycles.
+    """Return the names, each after those that it reads, and the cycles.
 
     A cycle begins and ends with the same name. Names that are not among the keys are ignored.
 

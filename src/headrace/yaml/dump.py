@@ -1,8 +1,8 @@
-"""Writes a plan as the document that loads back to it.
+"""Write a plan as a document that loads to an equal plan.
 
-An entry of a document holds several nodes (`where`, then `window`, then `select`). Nodes without a name of
-their own are folded into the entry that reads them, or into the one they follow, as far as the order of a
-step's keys allows. A node that cannot be folded becomes an entry under its generated name.
+An entry of a document can have several nodes (`where`, then `window`, then `select`). Anonymous nodes are
+folded into the entry that reads them, or that they read, if the order of the keys of a step allows it;
+otherwise they become entries under their generated names.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Entry = tuple[Node, ...]
 def dump(graph: Graph) -> str:
     """Write a plan as YAML text; `from_text` reads it back to an equal plan.
 
-    Steps without a name are folded into the steps that read them. One that cannot be folded keeps its
-    generated name, such as `tx:select`.
+    Anonymous steps are folded into named ones. A step that cannot be folded has its generated name, such as
+    `tx:select`.
 
     >>> from headrace import yaml
     >>> graph = yaml.from_text("sources: {tx: {memory: {}, schema: amount double}}", name="p")
@@ -47,7 +47,7 @@ def dump(graph: Graph) -> str:
       tx: {memory: {}, schema: amount double}
 
     Raises:
-        DocumentError: the plan holds values that a document cannot: a pyspark Column, a DataFrame, a
+        DocumentError: the plan has values that a document cannot have: a pyspark Column, a DataFrame, a
             `datetime` in an option.
     """
     plan, errors = FoldedPlan(graph), ErrorCollector()
@@ -103,7 +103,7 @@ def _step(entry: Entry, plan: FoldedPlan) -> Keys:
 
 
 def _with_reference(node: Node, plan: FoldedPlan) -> Node:
-    """Return a step with two inputs with the name that the document has for the second."""
+    """Replace the second input of a step by its name in the document."""
     if not isinstance(node, TwoInputs):
         return node
     return dataclasses.replace(node, other=Ref(plan.reference(node.other)))
@@ -148,7 +148,7 @@ class FoldedPlan:
         return self._alias.get(ref.step) or str(ref)
 
     def _fold_time(self, node: Source) -> Entry:
-        """Fold the time of a source into its entry, if all readers use the same."""
+        """Fold the time of a source into its entry, if all readers use the same time."""
         readers = self._graph.consumers[Ref(node.name)]
         times = [other for other in readers if isinstance(other, EventTime | ClockTime) and other.anonymous]
         equal = len({dataclasses.replace(other, name="") for other in times}) == 1
@@ -158,7 +158,7 @@ class FoldedPlan:
         return (node, times[0])
 
     def _fold_after(self, node: Node) -> None:
-        """Fold a `select`, and then a `drop`, into the operation of which it is the only reader."""
+        """Fold a `select` and a `drop` into an operation if each is the only reader."""
         if _slot_of(node) != Slot.OPERATION or isinstance(node, Route):
             return
         last: Node = node
@@ -177,18 +177,18 @@ class FoldedPlan:
         }
         needed = [node.name for node in self._graph if not node.anonymous or not self._is_read(node)]
         needed += [sink.input.step for sink in self._graph.sinks]
-        kept: set[str] = set()
+        written: set[str] = set()
         while needed:
             name = needed.pop()
             name = self._alias.get(name, name)
-            if name in entries and name not in kept:
-                kept.add(name)
+            if name in entries and name not in written:
+                written.add(name)
                 needed += [ref.step for ref in entries[name][0].inputs]
                 needed += [node.other.step for node in entries[name] if isinstance(node, TwoInputs)]
-        return {name: entry for name, entry in entries.items() if name in kept}
+        return {name: entry for name, entry in entries.items() if name in written}
 
     def _entry(self, node: Node) -> Entry:
-        """Return the node with the anonymous nodes before and after it that fit into its entry."""
+        """Return the node and the anonymous nodes before and after it that can be in its entry."""
         entry = [node]
         while (before := self._before(entry[0])) is not None:
             entry.insert(0, before)

@@ -1,7 +1,4 @@
-"""The entries of a document.
-
-Sources, steps and sinks, each read on its own, with references still as text.
-"""
+"""Read the entries of a document (sources, steps and sinks); references are not resolved yet."""
 
 from __future__ import annotations
 
@@ -85,7 +82,7 @@ class Entry:
 
     @property
     def main_step(self) -> StepModel:
-        """The part of the step that has its name: the operation, or else the last part."""
+        """The part of the step that has its name: the operation, otherwise the last part."""
         return next((step for step in self.steps if step.slot == Slot.OPERATION), self.steps[-1])
 
 
@@ -163,7 +160,7 @@ def _scalars(value: Value) -> tuple[Scalar, ...]:
 
 
 def _check_dependencies(fields: Fields, errors: ErrorCollector) -> None:
-    """Report keys such as `emit` whose step is not there."""
+    """Report keys such as `emit` without the key that they belong to."""
     for key in fields:
         users = [model for model in STEPS if key in model.field_names() and model.key != key]
         if users and not any(model.applies(plain(fields)) for model in users):
@@ -185,7 +182,8 @@ def _check_together(fields: Fields, steps: list[StepModel], errors: ErrorCollect
         errors.add(fields.where, "the step has no operation", "add where, select, aggregate, ...")
     sql = next((step for step in steps if isinstance(step, SqlModel)), None)
     if sql is not None and "from" not in fields and steps[0] is not sql:
-        errors.add(fields.where, "without `from`, `sql` begins the step", "put the condition into the query")
+        what = "a step without `from` must start with `sql`"
+        errors.add(fields.where, what, "move the condition into the query")
     if sql is not None and "from" in fields and "this" not in sql.tables:
         what = "the query does not read `this`, the stream of `from`"
         errors.add(fields["sql"].where, what, "remove `from`")
@@ -197,7 +195,7 @@ def _check_together(fields: Fields, steps: list[StepModel], errors: ErrorCollect
 
 
 def _places(fields: Fields, *inside: str) -> dict[str, str]:
-    """Return the position of each key's value; for those in `inside`, also of the keys of that value."""
+    """Return the position of the value of each key, and of the keys inside the values of `inside`."""
     places = {key: fields[key].where for key in fields}
     for key in inside:
         value = fields.get(key)

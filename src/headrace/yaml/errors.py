@@ -1,4 +1,4 @@
-"""Errors of documents: collected, so that one reading reports all of them, and located."""
+"""Collect errors of a document with their positions, to report all of them at once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ErrorCollector:
             return None
 
     def ignore(self, where: str) -> None:
-        """Ignore later problems of a value: they follow from one that was added."""
+        """Ignore later problems of a value, which are consequences of one that was added."""
         self._ignored.add(where)
 
     def raise_any(self) -> None:
@@ -89,9 +89,7 @@ def locate_errors(where: str) -> Iterator[None]:
 
 
 def validate(model: type[Model], value: Value) -> Model:
-    """Read a value as a model of the grammar.
-
-    A number or `true` is accepted as text: the written form is the text.
+    """Read a value as a model of the grammar; a number or `true` is accepted as text.
 
     Raises:
         DocumentError: the value does not fit; every problem has its line and column.
@@ -130,7 +128,7 @@ def _problem(value: Value, error: Any) -> Problem:
 
 
 def _builtin_problem(place: str, error: Any, actual: Value) -> Problem:
-    """Word an error of pydantic's own types."""
+    """Translate an error of pydantic's own types."""
     kind, context = error["type"], error.get("ctx", {})
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])

@@ -1,4 +1,4 @@
-"""Reads a document into a plan: the same plan as Python builds."""
+"""Read a document into a plan."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headrace.yaml.positions import Fields, Value, from_plain
 from headrace.yaml.reading import read_mapping, read_text, reject_unknown
 
 GENERATED_NAME = re.compile(rf"{NAME.pattern}:[a-z_]+(:[0-9]+)?")
-"""The name of a step without a name of its own, as `dump` writes it."""
+"""The generated name of an anonymous step, as `dump` writes it."""
 _SECTIONS = ("sources", "steps", "sinks")
 _EXAMPLE = "begin with `name: my-pipeline`, then sources, steps and sinks"
 
@@ -44,7 +44,7 @@ def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> G
     ['lines', 'counts']
 
     Raises:
-        DocumentError: the file cannot be read, or the document is wrong; every error has its line and column.
+        DocumentError: the file cannot be read, or the document is invalid; every error has line and column.
     """
     file = str(path)
     try:
@@ -82,11 +82,8 @@ def from_text(
     if len(nodes) > 1:
         mark = nodes[1].start_mark
         where = f"{file}:{mark.line + 1}:{mark.column + 1}"
-        what, hint = (
-            f"expected one document, got {len(nodes)}",
-            "keep one pipeline per file: remove `---` and the rest",
-        )
-        raise_problem(where, what, hint)
+        hint = "keep one pipeline per file: remove `---` and the rest"
+        raise_problem(where, f"expected one document, got {len(nodes)}", hint)
     return from_mapping(nodes[0], file=file, name=name, environment=environment)
 
 
@@ -132,7 +129,7 @@ def _read_document(tree: Value, name: str, errors: ErrorCollector) -> Graph:
     if not sources and not errors.problems:
         errors.add(document.where, "the document has no sources", "add `sources:` with at least one source")
     graph = builder.graph(name)
-    if errors.problems and graph.nodes:  # the steps that could be read are checked, too
+    if errors.problems and graph.nodes:  # also check the steps that could be read
         for problem in problems_of(graph):
             errors.add(problem.where, problem.what, problem.hint)
     errors.raise_any()
@@ -159,8 +156,8 @@ def _read_section(
     """Return the entries of a section by name, each with the position of its name, and check their names."""
     if section not in document:
         return {}
-    wanted = f"names and their {section}"
-    content = errors.attempt(read_mapping, document[section], expected=wanted, empty=True) or Fields("")
+    expected = f"names and their {section}"
+    content = errors.attempt(read_mapping, document[section], expected=expected, empty=True) or Fields("")
     entries = {}
     for name in content:
         where = content.key_at(name)

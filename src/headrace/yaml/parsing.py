@@ -1,7 +1,4 @@
-"""Parses YAML text into values with positions.
-
-Syntax, duplicate keys, merges and variables of the environment.
-"""
+"""Parse YAML text into values with positions; resolve merge keys and environment variables."""
 
 from __future__ import annotations
 
@@ -26,7 +23,7 @@ def compose(text: str, *, file: str) -> list[Node]:
     """Return the documents in a text, as ruamel.yaml composes them.
 
     Raises:
-        DocumentError: the text isn't YAML.
+        DocumentError: the text is not YAML.
     """
     try:
         return [node for node in YAML(typ="rt", pure=True).compose_all(text) if node is not None]
@@ -45,7 +42,7 @@ def compose(text: str, *, file: str) -> list[Node]:
             "save the file as UTF-8 text without control characters",
         )
     except YAMLError as error:  # errors without a position, such as a directive that YAML 1.2 lacks
-        raise_problem(f"{file}:1:1", f"this is not YAML: {error}")
+        raise_problem(f"{file}:1:1", f"invalid YAML: {error}")
 
 
 def build_tree(node: Node, *, file: str, environment: Mapping[str, str], errors: ErrorCollector) -> Value:
@@ -154,7 +151,7 @@ def _syntax(error: Any, line: str) -> Problem:
     """Return the problem that ruamel.yaml reports, with the usual fix as its hint."""
     what = " ".join(part for part in (error.problem, error.context and f"({error.context})") if part)
     if "\\t" in what:
-        return Problem("", "a tab instead of spaces", "indent with spaces")
+        return Problem("", "expected spaces, got a tab", "indent with spaces")
     if "${" in line and "flow" in what:
         return Problem("", what, 'inside { } and [ ] put a variable in quotes: "${NAME}"')
     if "undefined alias" in what or "cannot start any token" in what:

@@ -1,7 +1,6 @@
-"""Values of a YAML text with their positions.
+"""A tree of YAML values with their positions.
 
-The rest of the package reads this tree and nothing else of YAML. It is built from text, from a node that
-ruamel.yaml composed (a part of a larger file), and from plain or round-trip mappings.
+Built from text, from a node of ruamel.yaml (a part of a larger file), or from plain or round-trip mappings.
 """
 
 from __future__ import annotations
@@ -11,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 PlainScalar = str | int | float | bool | None
-_LONGEST = 60
+_MAX_LENGTH = 60
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """A word, number or text. `text` is the written form, `value` is YAML's reading of it."""
+    """A scalar: `text` is the written form, `value` is the parsed value."""
 
     where: str
     text: str
@@ -26,7 +25,7 @@ class Scalar:
         if self.value is None:
             return "nothing"
         line = " ".join(self.text.split())
-        shown = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
+        shown = line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH - 3]}..."
         return f"`{shown}`" if line else "an empty text"
 
 
@@ -103,7 +102,7 @@ def plain(value: Value) -> Any:
 def find(value: Value, path: Sequence[str | int]) -> tuple[Value, str]:
     """Return the value at a path of keys and indexes, and the position of its key.
 
-    Parts that the tree does not have are skipped: a short form has fewer levels than the model that reads it.
+    Parts that the tree does not have are skipped, because a short form has fewer levels than its model.
     """
     key_at = value.where
     for part in path:
@@ -137,9 +136,8 @@ def _child(value: Value, part: str | int) -> Entry | None:
 def from_plain(content: Any, *, file: str) -> Value:
     """Build a tree from plain Python values, such as a `dict`.
 
-    Mappings of ruamel.yaml's round-trip loader keep their lines.
-
-    Values without a line are located by their path: `p: steps.totals.window`.
+    Mappings of ruamel.yaml's round-trip loader have lines; other values are located by their path:
+    `p: steps.totals.window`.
     """
     marks = getattr(content, "lc", None)
     where = file if marks is None or marks.line is None else f"{file}:{marks.line + 1}:{marks.col + 1}"

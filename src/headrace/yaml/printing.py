@@ -1,4 +1,4 @@
-"""Prints plain values as YAML: short mappings on one line, long ones in block style."""
+"""Format plain values as YAML: short mappings on one line, long ones in block style."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _flow(value: Any) -> Any:
 
 
 def _width(value: Any) -> int:
-    """Estimate the width of a value in flow style; a dump by ruamel.yaml at every level would be slow."""
+    """Estimate the width of a value in flow style, which is faster than formatting it."""
     if isinstance(value, dict):
         return 2 * max(1, len(value)) + sum(_width(key) + 2 + _width(item) for key, item in value.items())
     if isinstance(value, list):
@@ -92,10 +92,9 @@ def _scalar(value: Any) -> Any:
 
 
 def _quote(text: str) -> Any:
-    """Put a text in double quotes where ruamel.yaml would choose another style.
+    """Put a text in double quotes if the style that ruamel.yaml selects is invalid (`?0`) or hard to read.
 
-    It leaves some texts plain that it cannot read again (`?0`), and doubles single quotes, which are frequent
-    in SQL.
+    ruamel.yaml doubles single quotes, which are frequent in SQL.
     """
     if text[:1] in _INDICATORS or not text.isprintable():
         return DoubleQuotedScalarString(text)

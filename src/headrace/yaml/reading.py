@@ -1,4 +1,4 @@
-"""Reads values that no model describes: sections of a document, tables of rules, transcripts."""
+"""Read values without a model: sections of a document, tables of rules, transcripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from headrace.yaml.positions import Fields, Scalar, Value
 
 
 def read_text(value: Value, *, expected: str = "text") -> str:
-    """Return a text that is not empty; a number or `true` counts as text."""
+    """Return a text that is not empty; a number or `true` is accepted as text."""
     if not isinstance(value, Scalar) or value.value is None or not value.text.strip():
         raise_problem(value.where, f"expected {expected}, got {value}")
     return value.text
@@ -35,7 +35,7 @@ def read_flag(value: Value) -> bool:
 
 
 def read_mapping(value: Value, *, expected: str, hint: str = "", empty: bool = False) -> Fields:
-    """Return a mapping; with `empty`, no value counts as an empty one."""
+    """Return a mapping; with `empty`, null is accepted as an empty mapping."""
     if empty and isinstance(value, Scalar) and value.value is None:
         return Fields(value.where)
     if not isinstance(value, Fields):

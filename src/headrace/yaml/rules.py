@@ -1,9 +1,9 @@
-"""Tables of rules.
+"""Read tables of rules.
 
-A file in YAML or JSON maps the id of each rule to the keys of a pattern (`steps`, `within`, `skip`,
-`select`), with the optional keys `version`, `description` and `active`. In a table, and in a CSV file, a row
-is a rule: its columns are `id`, `pattern` (the same map as JSON or YAML text), and optionally `version` and
-`active`. In JSON lines it is a map with an `id`.
+A YAML or JSON file maps the id of each rule to the keys of a pattern (`steps`, `within`, `skip`, `select`),
+with the optional keys `version`, `description` and `active`. A row of a table or a CSV file is a rule: its
+columns are `id`, `pattern` (the same mapping as JSON or YAML text), and optionally `version` and `active`. A
+line of a JSON lines file is such a mapping with an `id`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Rule:
     skip: Skip
     select: Named | None = None
     version: int | None = None
-    """None if the table has no versions; Headrace then numbers them."""
+    """None if the table has no versions; they are then numbered."""
     active: bool = True
 
 
@@ -81,7 +81,7 @@ def rules_of_file(content: str, *, file: str) -> Rules:
     'small'
 
     Raises:
-        DocumentError: it is not YAML, JSON or CSV, so that no rule can be read.
+        DocumentError: it is not YAML, JSON or CSV.
     """
     suffix = PurePath(file).suffix.lower()
     if suffix == ".csv":

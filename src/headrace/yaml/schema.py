@@ -1,7 +1,6 @@
-"""The JSON Schema of a document, for editors: completion, descriptions, and errors before anything runs.
+"""Generate the JSON Schema of documents, for editors, from the models of the grammar.
 
-It is generated from the models that read documents. `python -m headrace.yaml` writes `schema.json` beside
-this module.
+`python -m headrace.yaml` writes `schema.json` beside this module.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def document_schema(kinds: Iterable[str] | None = None) -> Schema:
 
 
 def json_text() -> str:
-    """Return the text of `schema.json`: the schema with the connectors that come with Headrace."""
+    """Return the text of `schema.json`: the schema with the built-in connectors."""
     return json.dumps(document_schema(registry.built_in()), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -79,10 +78,7 @@ def _definitions(options: list[type[BaseModel]]) -> dict[str, Schema]:
 
 
 def _step(definitions: dict[str, Schema]) -> Schema:
-    """Return the schema of an entry of `steps`.
-
-    The keys of all kinds of steps, and those that need others.
-    """
+    """Return the schema of an entry of `steps`: the keys of all kinds of steps, and their dependencies."""
     properties: Schema = definitions.pop(InputModel.__name__)["properties"]
     needs: dict[str, list[Schema]] = {}
     for model in STEPS:
@@ -111,7 +107,7 @@ def _section(description: str, entry: str, names: str) -> Schema:
 
 
 def _complete(schema: Any, connectors: Mapping[str, type[Connector]]) -> Any:
-    """Add the connectors to mappings that have one, and accept variables for numbers and numbers for text."""
+    """Add connectors to the mappings that have one; accept variables as numbers, and numbers as text."""
     if isinstance(schema, list):
         return [_complete(item, connectors) for item in schema]
     if not isinstance(schema, dict):

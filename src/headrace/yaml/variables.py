@@ -1,4 +1,4 @@
-"""`${VAR}` and `${VAR:-default}` in the texts of a document."""
+"""Expand `${VAR}` and `${VAR:-default}` in the texts of a document."""
 
 from __future__ import annotations
 

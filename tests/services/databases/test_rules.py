@@ -91,7 +91,7 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
     actual = [(row["rule"], row["version"], row["v"]) for row in alerts.contents()]
     assert actual == [("one", 5, "b"), ("one", 5, "b"), ("one", 6, "c"), ("one", 6, "c")]
     problems = [(row["rule"], row["version"], row["reason"]) for row in faults.contents()]
-    assert problems[0] == ("one", 5, "it has changed, and its version is still 5")
+    assert problems[0] == ("one", 5, "the rule has changed, but its version is still 5")
     reasons = [
         reason for _, _, reason in problems[1:]
     ]  # a starting server has another error than a stopped one

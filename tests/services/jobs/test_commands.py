@@ -122,7 +122,7 @@ def test_all_problems_of_a_document_are_shown(
     ("words", "text"),
     [
         (("--once", "--drain"), "submit: expected --once or --drain, got both"),
-        (("--every", "soon"), "--every: expected a length of time, got 'soon'"),
+        (("--every", "soon"), "--every: expected a duration, got 'soon'"),
         (("--memory", "2x"), "hint: Memory of the driver, as 1g"),
     ],
 )

@@ -60,7 +60,7 @@ def test_settings_that_contradict_each_other_name_the_option(client: httpx.Clien
     response = client.post("/api/v1/jobs", json={"document": DOCUMENT, "settings": settings})
     assert response.status_code == 422
     [problem] = response.json()["problems"]
-    assert (problem["where"], problem["what"]) == ("every", "`every` can't be combined with until='drained'")
+    assert (problem["where"], problem["what"]) == ("every", "`every` cannot be combined with until='drained'")
 
 
 def test_files_are_uploaded_with_the_pipeline(client: httpx.Client, service: JobService) -> None:

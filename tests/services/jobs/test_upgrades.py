@@ -10,7 +10,7 @@ import pytest
 from headrace import Pipeline
 from headrace.checkpoints.planned_state import state_of_plan
 from headrace.checkpoints.signatures import write_signature
-from headrace.checkpoints.sources import refuse_moved
+from headrace.checkpoints.sources import check_sources
 from headrace.errors import OptionError
 from headrace.jobs.model import Job
 from headrace.jobs.service import JobService
@@ -44,7 +44,7 @@ def start_job(running: JobService) -> Job:
     job = running.submit(submission(DOCUMENT))
     graph = Pipeline.from_yaml_text(DOCUMENT).check()
     checkpoint = running.directory(job.id).checkpoint
-    refuse_moved(graph, checkpoint)
+    check_sources(graph, checkpoint)
     (checkpoint / "pipeline").write_text("numbers")
     for name, state in state_of_plan(graph).queries.items():
         (checkpoint / "queries" / name / "spark" / "offsets").mkdir(parents=True)

@@ -166,7 +166,7 @@ def test_uncommitted_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp
     last = max(int(file.name) for file in offsets.glob("[0-9]*"))
     shutil.copy(offsets / str(last), offsets / str(last + 1))
     with pytest.raises(
-        OptionError, match=r"Spark can't repartition it: .*\n  hint: if an epoch is unfinished"
+        OptionError, match=r"Spark cannot repartition it: .*\n  hint: if an epoch is not committed"
     ):
         repartition(Payments(feed).graph, copy, 3, step="totals")
 

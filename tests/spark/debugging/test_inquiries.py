@@ -77,7 +77,7 @@ def test_rows_of_an_edge_are_sampled(running: JobDirectory) -> None:
     asked.start()
     feed()
     assert answers == [{"step": "rows", "rows": [{"k": 9, "ts": "2026-03-02T09:00:02.000Z"}]}]
-    with pytest.raises(OptionError, match="no step or output is called `rwos`"):
+    with pytest.raises(OptionError, match="unknown step or output `rwos`"):
         inquire(running, Inquiry(kind="sample", step="rwos"))
 
 

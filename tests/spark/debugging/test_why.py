@@ -192,7 +192,7 @@ def test_a_key_that_only_the_input_knows(spark: SparkSession, feed: Any, checkpo
 def test_an_input_that_has_changed_is_noticed(spark: SparkSession, checkpoint: Path) -> None:
     other = connect.memory(rows=[payment("4711", 20, 5)])
     fraud = of(explain_key(other, checkpoint, "fraud", "4711"))
-    assert "the replayed input leads to other partial matches than the checkpoint" in fraud.notes[0]
+    assert "the partial matches of the replayed input differ from the checkpoint" in fraud.notes[0]
     assert len(fraud.partials) == 1
 
 
@@ -203,6 +203,6 @@ def test_without_the_input_the_checkpoint_still_answers(feed: Any, checkpoint: P
 
 
 def test_a_key_that_is_unknown_is_reported_with_near_ones(feed: Any, checkpoint: Path) -> None:
-    message = r"the checkpoint and the input have no key 471\n  hint: keys that are there: 471[12], 471[12]$"
+    message = r"key 471 is not in the checkpoint and the input\n  hint: known keys: 471[12], 471[12]$"
     with pytest.raises(OptionError, match=message):
         why_of(Payments(feed).graph, checkpoint, step="fraud", key=["471"])

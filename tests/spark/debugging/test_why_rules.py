@@ -118,9 +118,9 @@ def test_rules_that_a_key_has_nothing_to_do_with_are_reported_briefly(job: Job) 
     [
         (
             "stedy",
-            r"--rule: no rule is called `stedy`\n  hint: did you mean `steady`\? Known: new, steady, t",
+            r"--rule: unknown rule `stedy`\n  hint: did you mean `steady`\? Known: new, steady, t",
         ),
-        ("gone", r"--rule: `gone` is retired; version 1 was its last\n  hint: in force are: new, steady, ti"),
+        ("gone", r"--rule: `gone` is retired; its last version is 1\n  hint: in force are: new, steady, ti"),
     ],
 )
 def test_a_rule_that_is_not_in_force_is_reported(job: Job, rule: str, message: str) -> None:
@@ -134,8 +134,10 @@ def test_a_table_that_has_changed_since_or_is_away_is_reported(job: Job) -> None
         (job.work / "rules.yaml").write_text(
             f"{before.replace('> 300', '> 400').replace('new: {', 'new: {active: false, ')}fresh: {PAIR.format(small=1, large=2)}\n"
         )
-        assert job.why(rule="new").notes == ("the table has changed since; the next batch will look at it",)
-        with pytest.raises(OptionError, match="`fresh` is in the table of `alerts`, and no batch has had it"):
+        assert job.why(rule="new").notes == ("the table has changed; the next micro-batch reads it",)
+        with pytest.raises(
+            OptionError, match="`fresh` is in the table of `alerts`, but no micro-batch has loaded it"
+        ):
             job.why(rule="fresh")
         standing = {rule.id: (rule.standing, rule.version, rule.since) for rule in job.listed().rules}
         assert standing["fresh"] == ("next batch", 1, None)
@@ -145,7 +147,7 @@ def test_a_table_that_has_changed_since_or_is_away_is_reported(job: Job) -> None
             "tightened  version 3, from the next batch on; until then 2  small, followed by large" in message
         )
         (job.work / "rules.yaml").unlink()
-        assert "the table can't be read now" in job.why(rule="new").notes[0]
+        assert "cannot read the table" in job.why(rule="new").notes[0]
         assert "No such file" in job.listed().faults[0].what
         assert [rule.id for rule in job.listed().rules] == ["steady", "tightened", "new"]
     finally:

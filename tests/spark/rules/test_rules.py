@@ -66,7 +66,7 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     job = Job(tmp_path)
-    with pytest.raises(SourceError, match=r"rules.yaml: the rules can't be read: No such file or directory"):
+    with pytest.raises(SourceError, match=r"rules.yaml: the rules cannot be read: No such file or directory"):
         job.run()
     job.rules(one=PAIR % "b", wrong="{steps: [{a: w = 'a'}], within: 1 hour}")
     with pytest.raises(
@@ -113,7 +113,7 @@ def test_a_table_that_becomes_wrong_while_the_job_runs_is_reported_and_does_not_
         feed_rows("b", start=1)
         (tmp_path / "rules.yaml").unlink()
         feed_rows("a", start=2)
-        assert "the rules can't be read: No such file" in running.status().rules["alerts"].faults[0]
+        assert "the rules cannot be read: No such file" in running.status().rules["alerts"].faults[0]
         job.rules(one=PAIR % "b", two="{steps: [{a: v = 'a'}], witin: 1 hour}")
         feed_rows("b", start=3)
         assert len(running.status().rules["alerts"].faults) == 1

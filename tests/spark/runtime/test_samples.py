@@ -13,7 +13,7 @@ from tests.support.waiting import wait_until
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError
-from headrace.runtime.samples import CUT, LENGTH
+from headrace.runtime.samples import MAX_LENGTH, TRUNCATED
 
 EDGES = {
     "rows": {"k", "n", "text", "ts"},
@@ -77,11 +77,11 @@ def test_long_rows_are_cut_and_passwords_hidden(spark: SparkSession, tmp_path: P
     with job.pipeline.start(checkpoint=tmp_path) as run, ThreadPoolExecutor(1) as executor:
         [row] = job.add_rows_until(run, executor.submit(run.sample, "rows", rows=1, timeout=60))
         assert row["text"] == "postgresql://ada:***@db/shop"
-        job.text = "x" * 2 * LENGTH
+        job.text = "x" * 2 * MAX_LENGTH
         sample = executor.submit(run.sample, "kept", rows=1, timeout=60)
         [row] = job.add_rows_until(run, sample)
-        assert list(row) == [CUT]
-        assert len(row[CUT]) == LENGTH + 1
+        assert list(row) == [TRUNCATED]
+        assert len(row[TRUNCATED]) == MAX_LENGTH + 1
 
 
 def test_a_sample_without_rows_is_empty_and_an_unknown_edge_is_rejected(
@@ -89,5 +89,5 @@ def test_a_sample_without_rows_is_empty_and_an_unknown_edge_is_rejected(
 ) -> None:
     with Job(tmp_path).pipeline.start(checkpoint=tmp_path) as run:
         assert run.sample("sums.late", timeout=0.1) == []
-        with pytest.raises(OptionError, match="no step or output is called `smus`"):
+        with pytest.raises(OptionError, match="unknown step or output `smus`"):
             run.sample("smus")

@@ -14,7 +14,7 @@ Emit = Mapping[str, Any]
 
 LATENESS = "20 seconds"
 NO_LATENESS = "windows process rows in order, so they have no lateness and no late firings"
-NO_TRIGGER = "a trailing window gives one result per row and accepts no trigger"
+NO_TRIGGER = "a trailing window emits one result per row and accepts no trigger"
 MAY_LOSE = "this trigger may leave rows unemitted"
 
 

@@ -11,7 +11,7 @@ from headrace.checkpoints.comparison import Comparison, compare
 from headrace.checkpoints.planned_state import state_of_checkpoint, state_of_plan
 from headrace.checkpoints.rename import rename_state, warn_of_unused_state
 from headrace.checkpoints.signatures import write_signature
-from headrace.checkpoints.sources import refuse_moved
+from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Connector
 from headrace.errors import OptionError
 from headrace.plan.graph import Graph
@@ -61,7 +61,7 @@ def verdicts(comparison: Comparison) -> dict[str, str]:
 def start(graph: Graph, directory: Path) -> None:
     """Write the records of a first epoch, as a run does before Spark starts."""
     (directory / "pipeline").write_text(graph.name)
-    refuse_moved(graph, directory)
+    check_sources(graph, directory)
     for name, state in state_of_plan(graph).queries.items():
         checkpoint = directory / "queries" / name
         (checkpoint / "spark" / "offsets").mkdir(parents=True)
@@ -186,5 +186,5 @@ def test_state_of_a_removed_step_that_stays_unused_gives_a_warning(tmp_path: Pat
 
 
 def test_step_with_an_exchange_is_not_renamed(tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match="exchanges rows with another query"):
+    with pytest.raises(OptionError, match="shares an exchange with another query"):
         rename_state(build_chain("1 minute"), tmp_path, "old", "counts")

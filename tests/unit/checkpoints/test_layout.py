@@ -65,6 +65,6 @@ def test_missing_checkpoint_or_step_is_an_error(graph: Graph, tmp_path: Path) ->
 def test_step_that_only_the_checkpoint_has_is_an_error(graph: Graph, tmp_path: Path) -> None:
     checkpoint(tmp_path / "queries" / "older")
     with pytest.raises(
-        OptionError, match="checkpoint of `older`, but the plan no longer has a stateful step"
+        OptionError, match="the plan has no stateful step `older`, of which there is a checkpoint"
     ):
         queries_with_state(graph, tmp_path, "older")

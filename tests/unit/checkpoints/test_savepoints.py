@@ -106,7 +106,7 @@ def test_interrupted_restore_is_not_taken_for_a_new_pipeline(directory: Path) ->
 
 def test_wrong_names_and_places_are_rejected(directory: Path, tmp_path: Path) -> None:
     create_savepoint("fraud", directory, "v1")
-    with pytest.raises(OptionError, match="there is a savepoint `v1` already"):
+    with pytest.raises(OptionError, match="the savepoint `v1` already exists"):
         create_savepoint("fraud", directory, "v1")
     with pytest.raises(OptionError, match="invalid savepoint name"):
         create_savepoint("fraud", directory, "../v1")
@@ -119,7 +119,7 @@ def test_wrong_names_and_places_are_rejected(directory: Path, tmp_path: Path) ->
     moved = tmp_path / "moved"
     directory.rename(moved)
     directory.with_name("fraud.savepoints").rename(moved.with_name("moved.savepoints"))
-    with pytest.raises(OptionError, match="whose paths it holds"):
+    with pytest.raises(OptionError, match="contains paths of the directory"):
         restore_savepoint("fraud", moved, "v1")
 
 

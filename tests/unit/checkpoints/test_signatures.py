@@ -180,7 +180,7 @@ def test_a_signature_without_a_version_is_rejected() -> None:
     problem = signature_problem("`x`", {"step": "stateless"}, STATELESS)
     assert problem is not None
     assert str(problem) == (
-        "`x`: its checkpoint was written by version 0.1 of Headrace, whose state this version can't read\n"
+        "`x`: its checkpoint was written by version 0.1 of Headrace, whose state this version cannot read\n"
         "  hint: start over with --fresh"
     )
 

@@ -9,7 +9,7 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.checkpoints.directory import PipelineDirectory
-from headrace.checkpoints.sources import refuse_moved
+from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Connector
 from headrace.errors import OptionError, PlanError
 
@@ -34,7 +34,7 @@ def begin(directory: Path, *sources: Connector, names: str = "ab") -> None:
         for name, item in zip(names, sources, strict=False)
     ]
     (read[0].union(*read[1:]) if read[1:] else read[0]).write("out", connect.memory())
-    refuse_moved(pipeline.check(), directory)
+    check_sources(pipeline.check(), directory)
     for query in (directory / "queries").iterdir():
         (query / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
         (query / "spark" / "offsets" / "0").touch()
@@ -63,19 +63,19 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
         (
             kafka(topic="a"),
             kafka(topic="b"),
-            "`a`: its checkpoint has offsets of a, and now it reads kafka, b",
+            "`a`: its checkpoint has offsets of a, but it reads kafka, b",
         ),
-        (kafka(topics=["a", "b"]), kafka(topic="b"), "has offsets of a, and"),
-        (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "has offsets of a-0, and"),
-        (kafka(topic="a"), kafka(pattern="b.*"), "has offsets of a, and now it reads kafka"),
-        (kafka(topic="a"), connect.files(path="in"), "has offsets of kafka, a, and now it reads files"),
+        (kafka(topics=["a", "b"]), kafka(topic="b"), "has offsets of a, but"),
+        (kafka(assign={"a": [0, 1]}), kafka(assign={"a": [1]}), "has offsets of a-0, but"),
+        (kafka(topic="a"), kafka(pattern="b.*"), "has offsets of a, but it reads kafka"),
+        (kafka(topic="a"), connect.files(path="in"), "has offsets of kafka, a, but it reads files"),
         (
             visits(),
             visits(table="hits"),
-            "has offsets of table `visits`, and now it reads sqlite, table `hits`",
+            "has offsets of table `visits`, but it reads sqlite, table `hits`",
         ),
-        (changes("a"), changes("b"), "has offsets of table `a`, and"),
-        (visits(), visits(cursor="at"), "has offsets of column `id`, and"),
+        (changes("a"), changes("b"), "has offsets of table `a`, but"),
+        (visits(), visits(cursor="at"), "has offsets of column `id`, but"),
     ],
 )
 def test_source_with_another_offset_identity_is_rejected_and_the_checkpoint_stays(
@@ -85,13 +85,13 @@ def test_source_with_another_offset_identity_is_rejected_and_the_checkpoint_stay
     with pytest.raises(PlanError) as caught:
         begin(tmp_path, now)
     assert message in str(caught.value)
-    assert "\n  hint: put that back to resume, or start over with --fresh" in str(caught.value)
+    assert "\n  hint: restore the source to resume, or start over with --fresh" in str(caught.value)
     begin(tmp_path, was)
 
 
 def test_sources_keep_their_order(tmp_path: Path) -> None:
     begin(tmp_path, visits(), visits("hits"))
-    with pytest.raises(PlanError, match=r"has the sources `a`, `b`, and now they are `b`, `a`"):
+    with pytest.raises(PlanError, match=r"has the sources `a`, `b`, the plan has `b`, `a`"):
         begin(tmp_path, visits("hits"), visits(), names="ba")
 
 
@@ -104,14 +104,14 @@ def test_checkpoint_belongs_to_one_execution_mode(tmp_path: Path) -> None:
     windowed.write("out", kafka(topic="b"))
     graph = pipeline.check()
     for _ in range(2):
-        refuse_moved(graph, tmp_path, real_time=True)
+        check_sources(graph, tmp_path, real_time=True)
         (tmp_path / "queries" / "totals" / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
         (tmp_path / "queries" / "totals" / "spark" / "offsets" / "0").touch()
     with pytest.raises(
         PlanError,
-        match=r"written by a run in real time; a run in micro-batches can't.*\n  hint: run it as before, or",
+        match=r"written by a run in real time; a run in micro-batches cannot.*\n  hint: run it as before, or",
     ):
-        refuse_moved(graph, tmp_path)
+        check_sources(graph, tmp_path)
 
 
 def test_checkpoint_of_another_pipeline_is_rejected(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_good_file_checks_and_a_broken_one_gives_status_2_and_all_problems(
     assert done.returncode == 2
     assert "bad.py:6: `counts`: unknown key column `wrd`" in done.stderr
     assert "hint: Known: value" in done.stderr
-    assert "a running aggregate changes its rows, so it can't be appended" in done.stderr
+    assert "a running aggregate changes its rows, so mode append is not possible" in done.stderr
     assert "2 problems" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -67,7 +67,7 @@ def test_a_warning_is_reported_and_the_file_is_fine(write: Write, call: Call) ->
     done = call("check", "idle.py")
     assert (done.returncode, done.stdout) == (0, "idle.py: fine (p, 1 step, 0 sinks)\n")
     assert done.stderr.startswith(
-        "warning: idle.py:3: `a`: no sink reads it, so it will not run\n  hint: end it with"
+        "warning: idle.py:3: `a`: no sink depends on it, so it does not run\n  hint: end it with"
     )
 
 

@@ -48,4 +48,4 @@ def test_the_jars_are_listed_with_the_command_that_fetches_them(call: Call) -> N
 def test_an_unknown_set_of_jars_is_reported_before_anything_is_fetched(call: Call) -> None:
     done = call("jars", "fetch", "kafak")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: jars: unknown set of jars 'kafak'\n  hint: did you mean `kafka`?")
+    assert done.stderr.startswith("error: jars: unknown jar set 'kafak'\n  hint: did you mean `kafka`?")

@@ -84,7 +84,7 @@ def test_two_pipelines_of_one_name_can_not_be_distinguished(write: Write) -> Non
         (
             "duration.py",
             "from headrace import windows\n\nwindows.tumbling('5 minuets')\n",
-            "duration.py:3: tumbling: size: expected a length of time, got '5 minuets'",
+            "duration.py:3: tumbling: size: expected a duration, got '5 minuets'",
         ),
         (
             "deep.py",

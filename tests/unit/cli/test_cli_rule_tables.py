@@ -26,7 +26,9 @@ off: {active: false, steps: [{any: amount > 5}], within: 1 minute}
 endless: {steps: [{any: amount > 5}], within: 2 hours}
 typo: {steps: [{any: amount > 5}], witin: 1 hour}
 """
-ENDLESS = "rules.yaml:4:1: rule `endless`: it may take 2 hours, and rules of this step 1 hour at most"
+ENDLESS = (
+    "rules.yaml:4:1: rule `endless`: a match may take 2 hours; the longest that this step allows is 1 hour"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -73,11 +75,11 @@ def test_a_table_that_is_not_there_is_reported_and_the_rest_explained(call: Call
     Path("rules.yaml").unlink()
     message = call("explain", "fraud.yaml")
     assert message.returncode == 0
-    assert "  rules.yaml: the rules can't be read: No such file or directory" in message.stdout
+    assert "  rules.yaml: the rules cannot be read: No such file or directory" in message.stdout
     drawn = call("draw", "fraud.yaml")
     assert (drawn.returncode, drawn.stderr) == (
         1,
-        "error: rules.yaml: the rules can't be read: No such file or directory\n",
+        "error: rules.yaml: the rules cannot be read: No such file or directory\n",
     )
 
 

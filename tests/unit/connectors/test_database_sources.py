@@ -48,14 +48,14 @@ def test_table_without_a_cursor_column_is_no_stream(table: Connector) -> None:
 
 def test_guarantee_names_its_assumption() -> None:
     table = connect.postgres(url=URL, table="orders", cursor="id")
-    [promise] = explain(reading(table).check()).promises
-    assert promise.guarantee == "exactly_once"
-    assert promise.because.endswith(
+    [guarantee] = explain(reading(table).check()).sink_guarantees
+    assert guarantee.guarantee == "exactly_once"
+    assert guarantee.because.endswith(
         "provided that rows of `orders` are only added, each with a larger `id`, and never change"
     )
-    [promise] = explain(reading(CHANGES).check()).promises
-    assert promise.guarantee == "exactly_once"
-    assert "provided" not in promise.because
+    [guarantee] = explain(reading(CHANGES).check()).sink_guarantees
+    assert guarantee.guarantee == "exactly_once"
+    assert "provided" not in guarantee.because
 
 
 def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:

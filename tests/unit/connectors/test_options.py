@@ -251,7 +251,7 @@ def test_parquet_set_by_the_source_makes_files_carry_rows() -> None:
             {"rows": 1, "columns": {"a": {"timestamp": {"start": "soon"}}}},
             "timestamp: start: expected a time such as",
         ),
-        ({"rows": 1, "columns": {"a": {"timestamp": {"every": "1 lightyear"}}}}, "expected a length of time"),
+        ({"rows": 1, "columns": {"a": {"timestamp": {"every": "1 lightyear"}}}}, "expected a duration"),
         ({"rows": 1, "columns": {"a": {"normal": {"men": 1}}}}, "column `a`: normal: unknown option `men`"),
     ],
 )
@@ -269,7 +269,7 @@ def test_wrong_options_of_the_generator_are_reported(options: dict[str, object],
         (
             "socket",
             {"port": 1, "reconnect": "long"},
-            "socket: reconnect: expected a length of time such as `30 seconds`",
+            "socket: reconnect: expected a duration such as `30 seconds`",
         ),
         ("console", {"limit": 0}, "console: limit: input should be greater than or equal to 1, got 0"),
         ("console", {"style": "xml"}, "console: style: input should be 'auto', 'table' or 'json', got 'xml'"),

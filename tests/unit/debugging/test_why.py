@@ -62,7 +62,7 @@ def test_a_key_that_does_not_fit(arguments: list[str], columns: list[str], messa
     ("step", "message"),
     [
         ("totals", "--step: `totals` has no pattern\n  hint: Known: rise"),
-        ("rises", "--step: no step is called `rises`\n  hint: did you mean `rise`? Known: rise"),
+        ("rises", "--step: unknown step `rises`\n  hint: did you mean `rise`? Known: rise"),
         (None, "there is no checkpoint\n  hint: run the pipeline first"),
         ("rise", "there is no checkpoint\n  hint: run the pipeline first"),
     ],
@@ -77,7 +77,7 @@ def test_only_other_steps_have_run(tmp_path: Path) -> None:
     offsets = tmp_path / "queries" / "totals" / "spark" / "offsets"
     offsets.mkdir(parents=True)
     (offsets / "0").touch()
-    with pytest.raises(OptionError, match=r"no step with a pattern has a checkpoint yet\n  hint: run the"):
+    with pytest.raises(OptionError, match=r"no step with a pattern has a checkpoint\n  hint: run the"):
         why_of(pipeline().check(), tmp_path, key=["4711"])
 
 
@@ -90,6 +90,6 @@ def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
 
 
 def test_a_rule_is_queried_where_no_table_has_any(tmp_path: Path) -> None:
-    message = r"--rule: no step of `payments` takes its patterns from a table\n  hint: remove --rule"
+    message = r"--rule: no step of `payments` reads its patterns from a table\n  hint: remove --rule"
     with pytest.raises(OptionError, match=message):
         why_of(pipeline().check(), tmp_path, key=["4711"], rule="rise")

@@ -94,7 +94,7 @@ card-fraud   at least once · 2 queries
   │ ■    totals_table  write         log path=totals.db key=card,window
   ├─╮
   │ ○    big           where         amount > 50
-  ○ │    home          lookup        in log path=homes.csv · on card · nulls where nothing matches
+  ○ │    home          lookup        in log path=homes.csv · on card · nulls for rows without a match
   ○ │                  where         country <> residence
   ○ │                  select        card, country, amount
   ├─┤
@@ -124,7 +124,7 @@ Real time   what blocks it
   tx            log is read in micro-batches; real-time mode reads Kafka only
                 its dead letters are written at the end of a micro-batch (on_error="skip" or "fail" has none)
                 its rows go to several sinks (alerts, abroad); real-time mode runs a chain without branches
-  event_time    idle needs heartbeats, which only a Kafka topic could deliver there
+  event_time    idle needs heartbeats, which real-time mode does not have
   totals_table  log is written with foreachBatch; real-time mode writes to Kafka only
   late_rows     log is written with foreachBatch; real-time mode writes to Kafka only
   bad           log is written with foreachBatch; real-time mode writes to Kafka only
@@ -145,7 +145,7 @@ def test_a_narrow_terminal_wraps_facts_beside_the_rails() -> None:
 def test_a_cut_is_drawn_as_a_broken_rail() -> None:
     text = text_of(drawing(explain(build_chain().check()), width=110))
     assert "  ╎    exchange\n  ●    hourly" in text
-    assert "   2  log of tens → hourly → out" in text
+    assert "   2  exchange of tens → hourly → out" in text
 
 
 def test_two_sources_without_a_common_step_stand_apart() -> None:

@@ -70,7 +70,7 @@ def test_within_is_a_length_or_both_of_them() -> None:
     assert within_of(None) == Within()
     with pytest.raises(OptionError, match="within: unknown key 'betwen'\n  hint: did you mean `between`"):
         within_of({"betwen": "1 second"})
-    with pytest.raises(OptionError, match="within: expected a length longer than 0"):
+    with pytest.raises(OptionError, match="within: expected a duration above zero"):
         within_of("0 seconds")
 
 
@@ -129,7 +129,7 @@ def test_repeats_set_twice_are_refused() -> None:
     with pytest.raises(OptionError, match=r"until of `rise`: `until` is already set: v = 0\n  hint: join"):
         rises.until("v = 0").until("v = 9")
     with pytest.raises(
-        OptionError, match=r"combinations of `rise`: `rise` is consecutive already\n  hint: remove one"
+        OptionError, match=r"combinations of `rise`: `rise` is already consecutive\n  hint: remove one"
     ):
         rises.consecutive().combinations()
     assert rises.consecutive().consecutive() == rises.consecutive()

@@ -6,7 +6,7 @@ import pytest
 
 from headrace import Pipeline, connect
 from headrace.errors import PlanError
-from headrace.plan.guarantees import promises, require
+from headrace.plan.guarantees import require, sink_guarantees
 
 
 def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> None:
@@ -25,7 +25,7 @@ def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> N
         "write to files, kafka, mysql, postgres, redis or sqlite, which deliver exactly once; or require "
         "at_least_once"
     )
-    assert [promise.better for promise in promises(graph)][1] == ""
+    assert [guarantee.better for guarantee in sink_guarantees(graph)][1] == ""
 
 
 def test_what_a_server_forgets_is_reported() -> None:
@@ -33,8 +33,8 @@ def test_what_a_server_forgets_is_reported() -> None:
     pipeline.read("lines", connect.socket(port=9), format="text").write(
         "out", connect.sqlite(path="x.db", table="t")
     )
-    [promise] = promises(pipeline.check())
-    assert promise.guarantee == "exactly_once"
-    assert promise.because.endswith(
+    [guarantee] = sink_guarantees(pipeline.check())
+    assert guarantee.guarantee == "exactly_once"
+    assert guarantee.because.endswith(
         "provided that the server sends lines again that were not on disk when a run died"
     )

@@ -34,8 +34,8 @@ def build_lookup(table: Any = TABLE, **options: Any) -> Rows:
         ({"ttl": "1 minute"}, '`ttl` is an option of load="key"'),
         ({"load": "key", "refresh": "1 minute"}, '`refresh` is an option of load="table"'),
         ({"how": "inner", "on_miss": "null"}, '`how="inner"` drops rows without a match'),
-        ({"load": "key", "concurrency": 0}, "`concurrency` is too small"),
-        ({"table": connect.memory(), "load": "key"}, "a table of memory can't be read by key"),
+        ({"load": "key", "concurrency": 0}, "expected `concurrency` of at least 1, got 0"),
+        ({"table": connect.memory(), "load": "key"}, "a table of memory cannot be read by key"),
         (
             {"table": SimpleNamespace(schema=""), "refresh": "1 minute"},
             "a DataFrame is read once, when the run starts",
@@ -70,7 +70,7 @@ def test_step_without_dead_letters_has_no_such_output() -> None:
 def test_explanation_names_the_tier_and_the_loading() -> None:
     text = str(explain(build_lookup(load="key", on_miss="dead_letter")._pipeline.graph))
     assert "by key, cached for 1 minute" in text
-    assert "rows that match nothing go to .dead_letters" in text
+    assert "rows without a match go to .dead_letters" in text
 
 
 def test_cached_answers_expire_and_the_oldest_are_removed() -> None:

@@ -19,7 +19,7 @@ WRONG = {
     "[{a: {where: v = 'a', greedy: true}}]": "`a` is greedy and matches one row\n  hint: greedy is for a "
     "step with times",
     "[{a: {where: v = 'a', one_or_more: true, combinations: true, greedy: "
-    "true}}]": "`a` is greedy, and any of its rows may be left out",
+    "true}}]": "`a` has both greedy and combinations",
     "[{a: {where: v = 'a', consecutive: true}}]": "`a` is consecutive and matches one row",
     "[{a: {where: v = 'a', times: 2, until: v = 'u'}}]": "`a` has until, but no repetition that it could end",
     "[{a: {where: v = 'a', gap: 1 second}}]": "`a` has a gap, and matches one row",
@@ -28,14 +28,14 @@ WRONG = {
     "[{a: {where: v = 'a', one_or_more: true, greedy: true}}, {b: {next: v = 'b', optional: "
     "true}}]": "`b` is optional and follows `a`, which is greedy",
     "[{g: {where: [{a: {where: v = 'a', optional: true}}], one_or_more: "
-    "true}}]": "`g` repeats something that may be nothing, so it would never end",
+    "true}}]": "`g` repeats a group that may match no row, so it would never end",
     "[{g: {where: [{a: v = 'a'}, {b: {not_followed_by: v = 'b'}}]}}, {c: {next: v = "
     "'c'}}]": "`b` ends a group and must not occur",
     "[{a: v = 'a'}, {a: {next: v = 'b'}}]": "two steps are called `a`",
     "[{K: v = 'a'}]": "the step `K` has the name of a column, so conditions would be ambiguous",
-    "[{__a: v = 'a'}]": "a step can't be called `__a`",
-    "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` refers to `smal`, which is no step "
-    "and no column\n  hint: did you mean `small`?",
+    "[{__a: v = 'a'}]": "a step cannot be called `__a`",
+    "[{small: v = 'a'}, {b: {next: v > smal.v}}]": "the condition of `b` refers to `smal`, which is neither a step "
+    "nor a column\n  hint: did you mean `small`?",
     "[{small: {where: v = 'a', one_or_more: true, until: v > smal.v}}]": "until of `small` refers to `smal`",
 }
 
@@ -61,9 +61,9 @@ def test_all_that_is_wrong_is_reported_at_once_with_its_place() -> None:
         ).check()
     messages = [problem.what for problem in raised.value.problems]
     assert len(messages) == 5
-    assert "skip goes to `c`, which is no step that matches rows" in messages
+    assert "skip goes to `c`, which is not a step that matches rows" in messages
     assert "two columns are called `k`" in messages
-    assert "the measure `k` refers to `c`, which is no step and no column" in messages
+    assert "the measure `k` refers to `c`, which is neither a step nor a column" in messages
     assert all(problem.where.startswith("p.yaml:4:") for problem in raised.value.problems)
 
 
@@ -98,7 +98,7 @@ def test_rows_without_time_can_not_be_matched() -> None:
         (
             "[{a: v = 'a'}, {b: {followed_by_any: v = 'b'}}]",
             "",
-            "every row may begin another match with `b`",
+            "every row may start another match with `b`",
         ),
         ("[{a: v = 'a'}, {b: {followed_by: v = 'b'}}]", ", within: 1 minute", ""),
         ("[{a: v = 'a'}, {b: {next: v = 'b'}}]", "", ""),
@@ -116,7 +116,7 @@ def test_state_that_may_grow_without_end_is_reported(steps: str, more: str, mess
     [
         (
             "[{a: v < b.v}, {b: {next: v = 'b'}}]",
-            "the condition of `a` refers to `b`, which comes after it: it is always null there",
+            "the condition of `a` refers to `b`, which is a later step: it is always null",
         ),
         (
             "[{a: v = 'a'}, {b: {not_next: v = 'b'}}, {c: {next: v > b.v}}]",

@@ -46,13 +46,13 @@ def test_a_chain_from_kafka_to_kafka_could_run_there_and_is_reported_with_what_d
     text = text_of(drawing(explanation, width=110))
     assert text[text.index("Real time") :].splitlines() == [
         "Real time   nothing blocks it; what would be different",
-        "  tx          where a batch ends rows wait until the next has begun, some tenths of a second",
+        "  tx          at the end of a batch, rows wait some tenths of a second for the next batch",
         "  event_time  the watermark moves once per real-time batch, so long batches delay on-time panes",
         "              the watermark follows the highest event time over all partitions, not the slowest one",
         "  threes      triggers are evaluated after each row, not after each batch",
         "              a replay after a failure may deliver rows in another order of arrival",
-        "  out         at least once: exactly once is refused unless the reader removes duplicates",
-        "  late        at least once: exactly once is refused unless the reader removes duplicates",
+        "  out         at least once; readers must remove duplicates",
+        "  late        at least once; readers must remove duplicates",
     ]
     data = next(step for step in as_json(explanation)["steps"] if step["name"] == "threes")
     assert data["real_time"]["able"]
@@ -72,12 +72,12 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
         (
             lambda tx: tx.event_time("ts", idle="5 seconds").write("out", Topic()),
             "tx:event_time",
-            "idle needs heartbeats, which only a Kafka topic could deliver there",
+            "idle needs heartbeats, which real-time mode does not have",
         ),
         (
             lambda tx: tx.processing_time().write("out", Topic()),
             "tx:processing_time",
-            "a clock's watermark needs heartbeats, which only a Kafka topic could deliver there",
+            "the watermark of a clock needs heartbeats, which real-time mode does not have",
         ),
         (
             lambda tx: (
@@ -103,12 +103,12 @@ def test_running_aggregates_and_distinct_could_run_there() -> None:
         (
             lambda tx: tx.key_by("k").aggregate("n", n="count(*)").where("n > 1").write("out", Topic()),
             "out",
-            "a step stands between `n`, which has state, and its sink (write `n` itself,",
+            "there is a step between the stateful step `n` and its sink (write `n`,",
         ),
         (
             lambda tx: tx.key_by("k").aggregate("n", n="count(*)").write("out", Topic(), mode="complete"),
             "out",
-            "real-time mode has update mode only, and this sink requires complete",
+            "real-time mode has update mode only, but this sink requires complete",
         ),
         (
             lambda tx: [tx.where("k = 'a'").write("a", Topic()), tx.where("k = 'b'").write("b", Topic())],

@@ -62,14 +62,14 @@ def test_only_a_row_pattern_has_late_rows() -> None:
         (FALLS.replace("order by ts", "order by price"),
          "ORDER BY price at line 2, column 32: rows are matched in the order of their event time, "
          "`ts`", "write ORDER BY ts"),
-        (FALLS.replace("order by ts", "order by ts desc"), "a stream goes on in time", "write ORDER BY ts"),
+        (FALLS.replace("order by ts", "order by ts desc"), "a stream is in ascending order of time", "write ORDER BY ts"),
         (FALLS.replace("order by ts", "order by ts, abs(price)"), "ORDER BY abs(price) at line 2, column 36: "
                                                                   "expected a column", "with_columns"),
         (FALLS.replace("order by ts", "order by ts, prise"), "unknown ORDER BY column `prise`", "`price`"),
         (FALLS.replace("by symbol", "by symbl"), "unknown PARTITION BY column `symbl`", "`symbol`"),
         (FALLS.replace("as low", "as symbol"), "the measure `symbol` has the name of a column", "rename"),
         (FALLS.replace("prev(down.price)", "prev(dwn.price)"),
-         "at line 3, column 55: there is no pattern variable `DWN`", "did you mean `DOWN`?"),
+         "at line 3, column 55: unknown pattern variable `DWN`", "did you mean `DOWN`?"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, message: str, hint: str) -> None:
@@ -80,7 +80,7 @@ def test_what_does_not_fit_the_stream_is_a_problem_of_the_plan(query: str, messa
 
 def test_each_column_before_the_clause_has_one_name() -> None:
     query = "select * from (select symbol, ts from ticks) t(a) match_recognize (measures last(ts) as l pattern (A))"
-    assert "1 names for 2 columns before MATCH_RECOGNIZE" in problem(query)
+    assert "expected 2 column names before MATCH_RECOGNIZE, got 1" in problem(query)
 
 
 def test_what_groups_rows_before_the_clause_is_a_step_of_its_own() -> None:
@@ -126,7 +126,7 @@ def test_the_column_that_time_is_made_of_orders_rows_too() -> None:
         ("measures match_number() as n pattern (A B)", "the number of symbol"),
         ("pattern (A B) define B as B.price < prev(B.price)", "the number of symbol"),
         ("pattern (^ A)", "the number of symbol"),
-        ("pattern (A+)", "the rows of a match that doesn't end"),
+        ("pattern (A+)", "the rows of a match that does not end"),
         ("pattern (A+) within '1 hour'", ""),
     ],
 )
@@ -169,7 +169,7 @@ def test_around_the_clause_nothing_needs_state(query: str, message: str) -> None
 
 def test_a_match_without_an_end_produces_a_warning() -> None:
     message = [str(warning) for warning in warnings_of(stocks(FALLS).check())]
-    assert any("a match may never end" in text and "WITHIN INTERVAL" in text for text in message)
+    assert any("the length of a match has no bound" in text and "WITHIN INTERVAL" in text for text in message)
     bounded = FALLS.replace("(down{3,})", "(down{3,}) within interval '1' hour")
     assert warnings_of(stocks(bounded).check()) == []
 

@@ -64,11 +64,11 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
     [
         (
             lambda sales, current: sales.join("j", sales, on="item"),
-            "expected a table on the right, and `sales` is a stream; make a table of it",
+            "expected a table on the right, but `sales` is a stream; convert it to a table",
         ),
         (
             lambda sales, current: sales.join("j", current.where("price > 1"), on="item", at="event_time"),
-            "a join at event time reads the versions of `latest`, and `current` has none; make the table",
+            "a join at event time requires the versions of `latest`, but `current` has none; create the table",
         ),
         (
             lambda sales, current: sales.join("j", current, on={"name": "items"}),
@@ -91,7 +91,7 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
             lambda sales, current: (
                 current.key_by("price").window(windows.count(2, order="arrival")).aggregate("w", n="count(*)")
             ),
-            "count windows in arrival order take rows that never change, and its input is a table; use event time",
+            "count windows in arrival order do not accept a table as input; use event time",
         ),
         (
             lambda sales, current: (
@@ -110,7 +110,7 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
                 .aggregate("w", n="count(*)")
                 .join("j", current, on="item", at="arrival")
             ),
-            'at="arrival" takes a stream, and the rows of `w` change; use at="live"',
+            'at="arrival" requires a stream, but the rows of `w` change; use at="live"',
         ),
         (
             lambda sales, current: (
@@ -120,7 +120,7 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
                 .aggregate("w", n="count(*)")
                 .distinct(on="item", within="1 minute")
             ),
-            "so it would be counted twice; let the step before fire once",
+            "which would be counted twice; let the previous step fire once",
         ),
     ],
 )
@@ -132,7 +132,7 @@ def test_one_kind_of_time_is_needed_at_event_time() -> None:
     pipeline = Pipeline("p")
     sales, current = sides(pipeline)
     sales.processing_time().join("j", current, on="item", at="event_time").write("s", connect.memory())
-    with pytest.raises(PlanError, match="the stream has one kind of time and the table another"):
+    with pytest.raises(PlanError, match="the stream and the table have different kinds of time"):
         pipeline.check()
 
 
@@ -154,7 +154,7 @@ def test_an_invalid_option_is_an_error(options: dict[str, Any], message: str) ->
 
 def test_the_right_side_is_a_table_of_the_same_pipeline() -> None:
     (sales, _), (_, other) = sides(Pipeline("p")), sides(Pipeline("q"))
-    with pytest.raises(OptionError, match="a join takes streams of one pipeline"):
+    with pytest.raises(OptionError, match="expected a stream of the same pipeline"):
         sales.join("j", other, on="item")
     with pytest.raises(OptionError, match="expected a table, got 'prices'"):
         sales.join("j", "prices", on="item", at="arrival")  # type: ignore[call-overload]
@@ -224,7 +224,7 @@ sinks:
 """
     with pytest.raises(PlanError) as error:
         Pipeline.from_yaml_text(text).check()
-    assert "how=full takes two tables, and `sales" in str(error.value)
+    assert "how=full requires two tables, but `sales" in str(error.value)
 
 
 def test_a_full_join_is_identified_by_the_key_that_both_tables_have() -> None:

@@ -76,12 +76,12 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     "nothing at all": (lambda p: None, "it has no steps", "begin with pipeline.read"),
     "a sink as a source": (
         lambda p: p.read("tx", OnlySink(), format="json", schema=SCHEMA),
-        "only_sink can't be read from",
+        "only_sink cannot be read from",
         "it is a sink only",
     ),
     "a source as a sink": (
         lambda p: read(p).write("out", OnlySource()),
-        "only_source can't be written to",
+        "only_source cannot be written to",
         "it is a source only",
     ),
     "bytes without a format": (
@@ -149,8 +149,8 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         lambda p: read(p).union(
             p.read("b", connect.files(path="b"), format="json", schema=SCHEMA).event_time("ts")
         ),
-        "some of these streams have event time and some don't",
-        "give all of them event time",
+        "all streams of a union must have event time, or none",
+        "add event_time to the others",
     ),
     "a trigger that ends": (lossy, "this trigger may leave rows unemitted", "set allow_loss=True"),
     "lateness on count windows": (
@@ -177,12 +177,12 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "a stateful step on rows that come again": (
         refine,
-        "so it would be counted twice",
-        "let the step before fire once",
+        "which would be counted twice",
+        "let the previous step fire once",
     ),
     "a running aggregate appended": (
         lambda p: read(p).key_by("card").aggregate("n", n="count(*)").write("out", OUT, mode="append"),
-        "a running aggregate changes its rows, so it can't be appended",
+        "a running aggregate changes its rows, so mode append is not possible",
         'use mode="update" or "complete"',
     ),
     "update mode for rows that never change": (
@@ -227,10 +227,10 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     ),
     "an outer join of streams without time": (
         lambda p: (read(p), p.sql("j", "select a.card from tx a left join tx b on a.card = b.card")),
-        "an outer join of streams needs event time, and `tx` has none",
+        "an outer join of streams needs event time, but `tx` has none",
         "event_time(..., name=...)",
     ),
-    "two modes on one aggregate": (two_modes, "its sinks have different modes", "set all of them to update"),
+    "two modes on one aggregate": (two_modes, "its sinks have different modes", "set the same mode"),
     "two steps of one name": (
         twice,
         "the name `out` is already used",

@@ -27,14 +27,14 @@ def test_a_step_that_nothing_reads_will_not_run(tx: SourceStream) -> None:
     tx.write("out", connect.console())
     tx.where("v > 1", name="big")
     assert warnings(tx) == [
-        "`big`: no sink reads it, so it will not run\n  hint: end it with write(...), or remove it"
+        "`big`: no sink depends on it, so it does not run\n  hint: end it with write(...), or remove it"
     ]
 
 
 def test_a_sql_step_that_groups_may_drop_rows(tx: SourceStream) -> None:
     tx.sql("sums", "select k, sum(v) s from this group by k").write("out", connect.console())
     (warning,) = warnings(tx)
-    assert warning.startswith("`sums`: Spark drops rows that arrive too late for this query's state")
+    assert warning.startswith("`sums`: Spark drops late rows of this query")
 
 
 @pytest.mark.parametrize(("mode", "count"), [("accumulating", 1), ("discarding", 1), ("retracting", 0)])
@@ -60,9 +60,7 @@ def test_early_panes_of_windows_whose_end_moves_stay_in_a_sink_keyed_by_window(
     panes.write("newest", connect.sqlite(path="x.db", table="n", key=["k"]))
     actual = warnings(tx)
     assert len(actual) == count
-    assert all(
-        "each early pane has a `window` of its own and stays in `table`" in warning for warning in actual
-    )
+    assert all("each early pane has another `window` and stays in `table`" in warning for warning in actual)
 
 
 def test_a_late_part_inside_a_trigger_never_fires_where_rows_are_taken_in_order(tx: SourceStream) -> None:

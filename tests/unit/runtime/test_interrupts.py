@@ -64,7 +64,7 @@ def test_first_interrupt_is_a_graceful_stop_and_run_returns(
     before, run = signal.getsignal(signal.SIGINT), FakeRun(interrupts=1)
     pipeline_with(run, monkeypatch).run(progress=True)
     assert run.calls == ["stop", "left"]
-    assert "the current micro-batch finishes first" in capsys.readouterr().err
+    assert "stopping after the current micro-batch" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is before
 
 

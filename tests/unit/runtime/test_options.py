@@ -26,8 +26,8 @@ from headrace.streams.pipeline import collecting
             {"guarantee": "always"},
             "guarantee: expected at_most_once, at_least_once, exactly_once, got 'always'",
         ),
-        ({"every": "soon"}, "every: expected a length of time, got 'soon'"),
-        ({"until": "drained", "every": "1 s"}, "every: `every` can't be combined with until='drained'"),
+        ({"every": "soon"}, "every: expected a duration, got 'soon'"),
+        ({"until": "drained", "every": "1 s"}, "every: `every` cannot be combined with until='drained'"),
     ],
 )
 def test_invalid_options_are_rejected(options: dict[str, Any], text: str) -> None:

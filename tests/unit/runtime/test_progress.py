@@ -61,7 +61,7 @@ def test_report_that_cannot_be_read_is_logged_and_the_next_one_is_added(
     log._reports = Reports()
     log._collect(0)
     assert log.status({}, active=True).queries[0].rows_in == 3
-    assert "can't be read: not json" in caplog.text
+    assert "cannot be read: not json" in caplog.text
 
 
 def test_background_thread_that_fails_reports_its_error() -> None:

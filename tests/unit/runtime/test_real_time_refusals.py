@@ -1,4 +1,4 @@
-"""Plans that can't run in real-time mode are rejected before anything starts, by step and reason."""
+"""Plans that cannot run in real-time mode are rejected before anything starts, by step and reason."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def test_sources_and_sinks_other_than_kafka_are_rejected_by_step() -> None:
     rows.write("out", connect.memory())
     text = refusals(pipeline)
     assert (
-        "`tx`: can't run in real-time mode: files is read in micro-batches; real-time mode reads Kafka only"
+        "`tx`: cannot run in real-time mode: files is read in micro-batches; real-time mode reads Kafka only"
         in text
     )
-    assert "`out`: can't run in real-time mode: memory is written with foreachBatch" in text
+    assert "`out`: cannot run in real-time mode: memory is written with foreachBatch" in text
     assert HINT in text
 
 
@@ -60,7 +60,7 @@ def test_late_rows_of_distinct_need_a_kafka_sink() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     once = rows.event_time("ts").distinct("once", on=["k"], within="1 minute")
     once.write("out", kafka("out"))
-    assert "`once`: can't run in real-time mode: late rows without a sink are stored in files" in refusals(
+    assert "`once`: cannot run in real-time mode: late rows without a sink are stored in files" in refusals(
         pipeline
     )
 
@@ -76,15 +76,17 @@ def test_step_after_a_stateful_one_and_exactly_once_are_rejected() -> None:
     totals.where("n > 1").write("out", kafka("out"))
     totals.late.write("late", kafka("late"))
     text = refusals(pipeline, guarantee="exactly_once")
-    between = "a step stands between `totals`, which has state, and its sink"
-    assert f"`out`: can't run in real-time mode: {between} (write `totals` itself," in text
+    between = "there is a step between the stateful step `totals` and its sink"
+    assert f"`out`: cannot run in real-time mode: {between} (write `totals`," in text
     assert "guarantee: exactly_once is required, but real-time mode writes to Kafka at least once" in text
 
 
 def test_bounded_runs_and_short_batches_are_rejected() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     rows.write("out", kafka("out"))
-    with pytest.raises(OptionError, match="mode: real-time mode has no end and can't run until caught_up"):
+    with pytest.raises(
+        OptionError, match="mode: real-time mode does not end by itself and cannot run until caught_up"
+    ):
         pipeline.start(mode="real_time", until="caught_up")
     with pytest.raises(
         OptionError, match="every: expected real-time batches of at least 5 seconds, got 1 second"
@@ -94,10 +96,9 @@ def test_bounded_runs_and_short_batches_are_rejected() -> None:
 
 def test_outputs_of_one_step_go_to_one_kafka_cluster() -> None:
     sinks = [Sink(name, Ref("totals"), connect.kafka(servers=f"{name}:1", topic="t")) for name in ("a", "b")]
-    with pytest.raises(
-        PlanError,
-        match="a, b: in real-time mode all outputs of a step go to one Kafka cluster\n  hint: give them the "
-        "same",
-    ):
+    problem = (
+        "a, b: in real-time mode all outputs of a step must be written to one Kafka cluster\n  hint: use "
+    )
+    with pytest.raises(PlanError, match=problem):
         producer_options(sinks)
     assert producer_options(sinks[:1])["kafka.linger.ms"] == "0"

@@ -7,7 +7,7 @@ import pytest
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError
 from headrace.plan.graph import Graph
-from headrace.runtime.samples import CUT, find_edge, read_row
+from headrace.runtime.samples import TRUNCATED, find_edge, read_row
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_an_edge_is_named_by_a_step_an_output_or_a_sink(graph: Graph, name: str,
 
 
 def test_an_unknown_name_is_rejected_with_the_nearest_one(graph: Graph) -> None:
-    with pytest.raises(OptionError, match="no step or output is called `count`") as error:
+    with pytest.raises(OptionError, match="unknown step or output `count`") as error:
         find_edge(graph, "count")
     assert "did you mean `counts`" in error.value.problem.hint
 
@@ -46,4 +46,4 @@ def test_passwords_are_hidden_in_nested_values_and_in_cut_rows() -> None:
         "a": [{"url": "amqp://ada:***@host"}],
         "n": 1,
     }
-    assert read_row(f'{{"url": "{secret}…')[CUT] == '{"url": "amqp://ada:***@host…'
+    assert read_row(f'{{"url": "{secret}…')[TRUNCATED] == '{"url": "amqp://ada:***@host…'

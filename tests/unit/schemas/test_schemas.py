@@ -245,7 +245,7 @@ class Unfound:
 
 
 CLASS_REFUSALS: list[tuple[Any, str]] = [
-    (Node, "Node: Node -> Node is recursive: a column can't hold its own type"),
+    (Node, "Node: Node -> Node is recursive: a column cannot contain its own type"),
     (Empty, "Empty: expected at least one field, got a class without any"),
     (Complex, "Complex.z: no column type for `complex`\n  hint: use str, int"),
     (Either, "Either.z: a column has one type, got `int | str`\n  hint: only `X | None`"),

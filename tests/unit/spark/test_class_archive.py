@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.spark import class_archive
-from headrace.spark.class_archive import KEPT, archive_options, archive_path, store_archive
+from headrace.spark.class_archive import MAX_ARCHIVES, archive_options, archive_path, store_archive
 from headrace.spark.java import Java
 
 
@@ -46,7 +46,7 @@ def test_options_name_an_archive_that_exists(tmp_path: Path) -> None:
 def test_old_archives_are_deleted(tmp_path: Path) -> None:
     directory = tmp_path / "cache" / "classes"
     directory.mkdir(parents=True)
-    for number in range(KEPT + 1):
+    for number in range(MAX_ARCHIVES + 1):
         old = directory / f"{number}.jsa"
         old.write_text("old")
         os.utime(old, (number, number))

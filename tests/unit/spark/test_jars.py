@@ -161,7 +161,7 @@ def test_another_file_than_the_locked_one_is_refused(repository: Repository, tmp
     with pytest.raises(SetupError) as caught:
         download(wanted)
     assert f"is not the expected file: expected SHA-256 {'0' * 64}, got {SHA256}" in str(caught.value)
-    assert "hint: try again; if it stays, the mirror serves another file" in str(caught.value)
+    assert "hint: retry; if it happens again, set HEADRACE_MAVEN_MIRROR" in str(caught.value)
     assert not wanted.target.exists()
     assert not wanted.part.exists()
 
@@ -182,9 +182,8 @@ def test_a_repository_without_the_jar_is_queried_once(repository: Repository) ->
     with pytest.raises(SetupError) as caught:
         jars.fetch("tools", mirror=repository.url)
     assert str(caught.value) == (
-        f"jars tools: tool-1.0.jar can't be downloaded from {repository.url}: HTTP Error 404: Not Found\n"
-        "  hint: try again (it goes on where it stopped), or set HEADRACE_MAVEN_MIRROR to a repository you "
-        "can reach"
+        f"jars tools: tool-1.0.jar cannot be downloaded from {repository.url}: HTTP Error 404: Not Found\n"
+        "  hint: retry (the download resumes), or set HEADRACE_MAVEN_MIRROR to a reachable repository"
     )
     assert len(repository.ranges) == 1
 
@@ -194,7 +193,7 @@ def test_an_unknown_set_names_the_nearest() -> None:
         jars.fetch("kafak")
     assert (
         str(caught.value)
-        == "jars: unknown set of jars 'kafak'\n  hint: did you mean `kafka`? Known: kafka, kafka-broker"
+        == "jars: unknown jar set 'kafak'\n  hint: did you mean `kafka`? Known: kafka, kafka-broker"
     )
 
 
@@ -207,7 +206,7 @@ def test_the_command_pins_a_jar(repository: Repository, capsys: pytest.CaptureFi
     ("coordinates", "text"),
     [
         ("org.example:tool", "jars pin: expected GROUP:ARTIFACT:VERSION, got 'org.example:tool'"),
-        ("org.example:tool:2.0", "tool-2.0.jar can't be read: HTTP Error 404: Not Found"),
+        ("org.example:tool:2.0", "tool-2.0.jar cannot be read: HTTP Error 404: Not Found"),
     ],
 )
 def test_the_command_states_what_it_cannot_pin(

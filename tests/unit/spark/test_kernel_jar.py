@@ -99,8 +99,8 @@ def test_a_spark_without_jars_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as caught:
         kernel_jar.spark_version(tmp_path)
     assert str(caught.value) == (
-        f"spark: {tmp_path}/jars holds no spark-core_2.13 jar\n"
-        "  hint: pip install --force-reinstall pyspark (the full one, not pyspark-client)"
+        f"spark: {tmp_path}/jars has no spark-core_2.13 jar\n"
+        "  hint: pip install --force-reinstall pyspark (not pyspark-client)"
     )
 
 

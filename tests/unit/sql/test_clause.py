@@ -170,22 +170,21 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (order by ts)", "column 45: PATTERN is missing", "add PATTERN"),
         ("select * from t match_recognize (pattern (A", "column 33: `(` is never closed", "add `)`"),
         ("select * from t match_recognize (pattern (A))) x match_recognize (pattern (B))",
-         "a second MATCH_RECOGNIZE in one query", "write one step for each"),
+         "expected one MATCH_RECOGNIZE, got a second one", "write a step for each"),
         ("select * from (\nwith t as (select v from tx) select * from t match_recognize (pattern (A)))",
-         "at line 2, column 44: MATCH_RECOGNIZE over `t`, a table of a WITH "
-         "inside", "let the statement begin with that WITH"),
+         "at line 2, column 44: MATCH_RECOGNIZE reads `t` of a nested WITH", "move the WITH to the start"),
         ("with u(a) as (select * from tx), t as (select a from u)\nselect * from t match_recognize (pattern "
          "(A))",
-         "at line 1, column 54: names for the columns of `u`, which selects `*`", "each AS its name"),
+         "at line 1, column 54: `u` has column names, but selects `*`", "each AS its name"),
         ("with t as (select v from tx join u)\nselect * from t match_recognize (pattern (A))",
-         "at line 1, column 29: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got "
-         "`join`", "a step of its own"),
+         "at line 1, column 29: expected a stream, or a query that selects its columns and rows, got "
+         "`join`", "a separate step"),
         ("select * from (values 1) match_recognize (pattern (A))",
-         "column 16: MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got "
-         "`values`", "a step of its own"),
-        ("select * from t match_recognize (pattern (A) pattern (B))", "PATTERN is there already", "once"),
+         "column 16: expected a stream, or a query that selects its columns and rows, got "
+         "`values`", "a separate step"),
+        ("select * from t match_recognize (pattern (A) pattern (B))", "duplicate PATTERN", "once"),
         ("select * from t match_recognize (define A as true pattern "
-         "(A))", "column 51: DEFINE comes last", "PATTERN (...) DEFINE"),
+         "(A))", "column 51: DEFINE must be the last part", "PATTERN (...) DEFINE"),
         ("select * from t match_recognize (pattern (A*+))", "column 45: a second quantifier `+`", "( )"),
         ("select * from t match_recognize (pattern "
          "(A{3,2}))", "column 44: expected {least,most}, got {3,2}", "{2,3}"),
@@ -202,57 +201,57 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern ((A{1,999} "
          "B){1,999}))", "the pattern is too large", "smaller counts"),
         ("select * from t match_recognize (partition by lower(k) pattern (A))",
-         "PARTITION BY takes columns, got an expression", "with_columns"),
+         "expected columns after PARTITION BY, got an expression", "with_columns"),
         ("select * from t match_recognize (order by pattern "
          "(A))", "expected a column to order by, got `pattern`", ""),
         ("select * from t match_recognize (measures last(x) pattern "
          "(A))", "expected `AS` and a name", "AS price"),
         ("select * from t match_recognize (measures 1 as a, 2 as A pattern (A))",
-         "there is a measure `A` already", "rename one"),
+         "duplicate measure `A`", "rename one"),
         ("select * from t match_recognize (one row per match all rows per match pattern (A))",
          "ROWS PER MATCH is already set", "ONE ROW or ALL ROWS"),
         ("select * from t match_recognize (all rows per match with unmatched rows pattern ({- A -}))",
-         "WITH UNMATCHED ROWS can't be combined with an exclusion", "remove one of them"),
+         "WITH UNMATCHED ROWS cannot be combined with an exclusion", "remove one of them"),
         ("select * from t match_recognize (after match skip two next row pattern (A))",
          "expected PAST LAST ROW or TO ..., got `two`", "SKIP PAST LAST ROW"),
         ("select * from t match_recognize (after match skip to D pattern (A B))",
-         "there is no pattern variable `D`", "Known: A, B"),
+         "unknown pattern variable `D`", "Known: A, B"),
         ("select * from t match_recognize (initial pattern (A))", "INITIAL is for window functions", "^ A B"),
         ("select * from t match_recognize (seek pattern "
          "(A))", "column 34: SEEK is for window functions", "remove it"),
         ("select * from t match_recognize (pattern (A{0}))", "column 44: expected an upper bound of 1 or "
                                                              "more, got 0", "remove the part"),
         ("select * from t match_recognize (pattern (A B) subset U = (A), u = (B))",
-         "column 64: there is a subset `U` already", "rename one"),
+         "column 64: duplicate subset `U`", "rename one"),
         ("select * from t match_recognize (partition by s.k pattern "
-         "(A))", "PARTITION BY takes columns", "with_columns"),
+         "(A))", "expected columns after PARTITION BY", "with_columns"),
         ("select * from t match_recognize (pattern (A) within interval '3' moons)",
-         "WITHIN: expected a length of time, got '3 moons'", "such as"),
+         "WITHIN: expected a duration, got '3 moons'", "such as"),
         ("select * from t match_recognize (pattern (A B) subset A = "
          "(B))", "`A` has the name of a variable", "rename"),
         ("select * from t match_recognize (pattern (A B) subset U = (A, "
-         "D))", "column 63: there is no pattern variable `D`", ""),
+         "D))", "column 63: unknown pattern variable `D`", ""),
         ("select * from t match_recognize (pattern (A) define A as)", "expected a condition", ""),
         ("select * from t match_recognize (pattern (A) define A as true, a as "
-         "false)", "`A` is defined already", "AND"),
+         "false)", "duplicate definition of `A`", "AND"),
         ("select * from t match_recognize (pattern (A) define A = "
          "true)", "expected `AS`, got `=`", "DEFINE A AS"),
         ("select * from t match_recognize (pattern (A) define A as final last(A.x) > 1)",
-         "column 64: FINAL can't be said in DEFINE", "leave FINAL out"),
+         "column 64: FINAL is not allowed in DEFINE", "leave FINAL out"),
         ("select * from t match_recognize (pattern (A) define A as final sum(A.x) > "
-         "1)", "FINAL can't be said in DEFINE", ""),
+         "1)", "FINAL is not allowed in DEFINE", ""),
         ("select * from t match_recognize (pattern (A) define A as running prev(A.x) > 1)",
          "RUNNING is not allowed for PREV", "PREV(RUNNING LAST(...))"),
         ("select * from t match_recognize (pattern (A) define A as running abs(A.x) > 1)",
-         "RUNNING is for FIRST, LAST and aggregates", "RUNNING LAST"),
+         "RUNNING is allowed only before FIRST, LAST and aggregates", "RUNNING LAST"),
         ("select * from t match_recognize (pattern (A) define A as first(prev(A.x)) > 1)",
-         "PREV can't stand inside FIRST", "PREV or NEXT outside"),
+         "PREV is not allowed inside FIRST", "can enclose FIRST or LAST"),
         ("select * from t match_recognize (pattern (A) define A as sum(last(A.x)) > "
-         "1)", "LAST can't stand inside SUM", ""),
+         "1)", "LAST is not allowed inside SUM", ""),
         ("select * from t match_recognize (pattern (A) define A as prev(1 + last(A.x)) > "
-         "1)", "LAST can't stand inside PREV", ""),
+         "1)", "LAST is not allowed inside PREV", ""),
         ("select * from t match_recognize (pattern (A B) define A as sum(A.x + B.x) > 1)",
-         "SUM speaks of rows of A and of B", "one variable"),
+         "SUM refers to rows of A and of B", "one call per variable"),
         ("select * from t match_recognize (pattern (A) define A as prev(A.x, n) > 1)",
          "expected a number of rows as the second argument of PREV, got `n`", ""),
         ("select * from t match_recognize (pattern (A) define A as prev(A.x, 3000000000) > 1)",
@@ -262,9 +261,9 @@ def test_measures_are_running_unless_they_say_final() -> None:
         ("select * from t match_recognize (pattern (A) define A as match_number(1) > "
          "1)", "MATCH_NUMBER() has no arguments", ""),
         ("select * from t match_recognize (pattern (A) define A as classifier(D) = "
-         "'A')", "there is no pattern variable `D`", ""),
+         "'A')", "unknown pattern variable `D`", ""),
         ("select * from t match_recognize (pattern (A) define A as sum(A.x) over () > "
-         "1)", "OVER can't follow sum here", ""),
+         "1)", "OVER is not allowed after sum", ""),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_reported_with_its_place(statement: str, message: str, hint: str) -> None:
@@ -275,9 +274,9 @@ def test_what_cannot_be_read_is_reported_with_its_place(statement: str, message:
 
 def test_names_are_checked_once_the_columns_are_known() -> None:
     clause = read("pattern (A B) define B as D.price > 1, A as last(1) > 0")
-    with pytest.raises(OptionError, match="there is no pattern variable `D`"):
+    with pytest.raises(OptionError, match="unknown pattern variable `D`"):
         clause.condition(clause.define[0][1], COLUMNS)
-    with pytest.raises(OptionError, match="LAST holds no column"):
+    with pytest.raises(OptionError, match="LAST has no column"):
         clause.condition(clause.define[1][1], COLUMNS)
 
 

@@ -28,7 +28,7 @@ def test_a_stream_cannot_be_sorted() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema="v int")
     pipeline.sql("sorted", "select * from tx order by v").write("out", connect.memory())
-    with pytest.raises(PlanError, match="its rows can't be sorted"):
+    with pytest.raises(PlanError, match="its rows cannot be sorted"):
         pipeline.run(until="drained", progress=False)
 
 

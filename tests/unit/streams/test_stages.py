@@ -149,11 +149,11 @@ def test_both_forms_of_emit_at_once_are_refused(tx: SourceStream) -> None:
         (lambda tx: tx.sql("s", "drop table tx"), "expected one select query"),
         (
             lambda tx: tx.union(Pipeline("q").read("b", connect.memory(), schema="a int")),
-            "streams of one pipeline",
+            "a stream of the same pipeline",
         ),
         (
             lambda tx: tx.event_time("ts", out_of_order="5 minuets"),
-            "expected a length of time, got '5 minuets'",
+            "expected a duration, got '5 minuets'",
         ),
     ],
 )
@@ -195,11 +195,11 @@ def test_plans_are_equal_with_any_names_of_unnamed_steps() -> None:
 
 def test_a_word_is_no_connector(tx: SourceStream) -> None:
     with pytest.raises(
-        OptionError, match=r"`a`: expected a connector, got 'kafka'\n  hint: read something from `connect`"
+        OptionError, match=r"`a`: expected a connector, got 'kafka'\n  hint: read a connector of `connect`"
     ):
         Pipeline("p").read("a", "kafka")  # type: ignore[arg-type]
     with pytest.raises(
-        OptionError, match=r"`out`: expected a connector, got 'console'\n  hint: write something"
+        OptionError, match=r"`out`: expected a connector, got 'console'\n  hint: write a connector"
     ):
         tx.write("out", "console")  # type: ignore[arg-type]
 

@@ -101,7 +101,7 @@ def test_a_difference_names_the_nearest_row_and_its_columns() -> None:
 
 def test_a_difference_shows_a_column_that_is_not_there() -> None:
     message = str(compare("totals", [{"totl": 1}], [{"total": 1}]))
-    assert "^ there is no column `totl`: did you mean `total`? Known: total" in message
+    assert "^ unknown column `totl`: did you mean `total`? Known: total" in message
 
 
 def test_a_difference_shows_types_that_look_alike() -> None:

@@ -240,7 +240,7 @@ def test_the_step_that_the_script_looks_at_is_drawn_or_the_named_one() -> None:
 def test_an_unknown_step_is_reported_with_the_nearest() -> None:
     with pytest.raises(TranscriptError) as caught:
         step_to_draw(read_case(CASE), "secnd")
-    assert "no step with a window and no join is called `secnd`" in str(caught.value)
+    assert "unknown windowed step or join `secnd`" in str(caught.value)
     assert "second" in str(caught.value)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.errors import DocumentError, PlanError
 from headrace.testing import read_case, read_file
-from headrace.testing.transcripts.case import Case, Unread, read_text
+from headrace.testing.transcripts.case import Case, InvalidCase, read_text
 from headrace.testing.transcripts.script import Advance, End, Expect, Restart, Rows, Watermark
 
 HEAD = """\
@@ -75,9 +75,9 @@ def test_every_line_of_a_script_is_read() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("rows: {ty: []}", "13:12: there is no source `ty`\n  hint: Known: lines, log, tx"),
+        ("rows: {ty: []}", "13:12: unknown source `ty`\n  hint: Known: lines, log, tx"),
         ("rows: {tx: {k: a}}", "13:16: expected a list of rows, got a mapping"),
-        ("rows: {tx: [{kk: a}]}", "13:18: the source has no column `kk`\n  hint: did you mean `k`?"),
+        ("rows: {tx: [{kk: a}]}", "13:18: unknown column of the source `kk`\n  hint: did you mean `k`?"),
         ("rows: {tx: [a]}", "13:17: expected a row of columns, got `a`"),
         ("rows: {tx: [{v: x}]}", "13:21: expected int, got `x`"),
         ("rows: {tx: [{v: 3000000000}]}", "13:21: expected int, got `3000000000`, which is out of range"),
@@ -85,25 +85,25 @@ def test_every_line_of_a_script_is_read() -> None:
         ("rows: {tx: [{d: 1.255}]}", "13:21: expected decimal(4,2), got `1.255`, which has too many digits"),
         ("rows: {tx: [{d: abc}]}", "13:21: expected decimal(4,2), got `abc`"),
         ("rows: {tx: [{s: 1}]}", "13:21: expected struct<a:int>, got `1`"),
-        ("rows: {tx: [{s: {b: 1}}]}", "13:22: there is no field `b` in struct<a:int>"),
+        ("rows: {tx: [{s: {b: 1}}]}", "13:22: unknown field `b` in struct<a:int>"),
         ("rows: {tx: [{ts: soon}]}", "13:22: expected a time, got `soon`\n  hint: write seconds since 1970"),
         ("rows: {lines: [null]}", "13:20: expected a record, got nothing"),
         ("watermark: {tx: soon}", "13:21: expected a time, got `soon`"),
         ("watermark: {log: 1}", "13:17: `log` has no event time, so it has no watermark"),
-        ("expect: {sum: []}", "13:14: there is no output `sum`\n  hint: did you mean `sums`?"),
-        ("expect: {split: []}", "13:14: there is no output `split`\n  hint: did you mean `split.big`?"),
+        ("expect: {sum: []}", "13:14: unknown output `sum`\n  hint: did you mean `sums`?"),
+        ("expect: {split: []}", "13:14: unknown output `split`\n  hint: did you mean `split.big`?"),
         (
             "expect: {sums: 1}",
-            "13:20: expected a list of rows, got `1`\n  hint: write [] if nothing may come",
+            "13:20: expected a list of rows, got `1`\n  hint: write [] for no rows",
         ),
         ("expect: {sums: [1]}", "13:21: expected a row of columns, got `1`"),
-        ("advance: soon", "13:14: expected a length of time, got 'soon'"),
-        ("advance: 1 microsecond", "13:14: expected at least a millisecond, and whole ones"),
+        ("advance: soon", "13:14: expected a duration, got 'soon'"),
+        ("advance: 1 microsecond", "13:14: expected whole milliseconds, at least one"),
         ("restart: stop", "13:14: expected kill, got `stop`\n  hint: write `kill` or {kill: before_commit}"),
         ("restart: {kill: later}", "13:21: expected one of before_commit, got `later`"),
-        ("restart: {kill: before_commit}", "13:5: `kill: before_commit` kills the epoch of a `rows` line"),
+        ("restart: {kill: before_commit}", "13:5: `kill: before_commit` must follow a `rows` line"),
         ("end: false", "13:10: expected `end: true`"),
-        ("row: {tx: []}", "13:5: `row` is no line of a script\n  hint: did you mean `rows`?"),
+        ("row: {tx: []}", "13:5: `row` is not a line of a script\n  hint: did you mean `rows`?"),
     ],
 )
 def test_a_wrong_line_is_reported_with_its_place(line: str, message: str) -> None:
@@ -115,7 +115,7 @@ def test_a_line_after_the_end_is_refused() -> None:
 
 
 def test_a_script_that_expects_nothing_is_refused() -> None:
-    assert "the script expects nothing" in faults("rows: {tx: []}")
+    assert "the script has no `expect`" in faults("rows: {tx: []}")
 
 
 def test_all_faults_are_reported_at_once() -> None:
@@ -132,9 +132,9 @@ def test_all_faults_are_reported_at_once() -> None:
             "nam: x\npipeline: {}\nscript: []",
             "1:1: unknown key `nam` in a case\n  hint: did you mean `name`?",
         ),
-        ("name: x\npipeline: gone.yaml\nscript: []", "2:11: there is no pipeline at gone.yaml"),
+        ("name: x\npipeline: gone.yaml\nscript: []", "2:11: no pipeline at gone.yaml"),
         ("name: x\npipeline: [\nscript: []", "<text>:3"),
-        ("", "1:1: there is no case in it"),
+        ("", "1:1: the file has no case"),
         (
             "name: x\npipeline: {sources: {a: {memory: {}, schema: 'v int'}}}\nscript: 1",
             "3:9: expected a list of lines",
@@ -155,7 +155,7 @@ def test_two_cases_are_not_one() -> None:
 def test_a_broken_case_leaves_the_others_readable() -> None:
     good = HEAD + "  - expect: {sums: []}\n"
     first, second = read_text(f"name: broken\n---\n{good}")
-    assert isinstance(first, Unread)
+    assert isinstance(first, InvalidCase)
     assert first.name == "broken"
     assert isinstance(second, Case)
 
@@ -196,13 +196,13 @@ def test_a_python_file_without_a_pipeline_is_reported(tmp_path: Path) -> None:
     (tmp_path / "none.py").write_text("")
     (tmp_path / "case.yaml").write_text("name: x\npipeline: none.py\nscript: []")
     [actual] = read_file(tmp_path / "case.yaml")
-    assert isinstance(actual, Unread)
+    assert isinstance(actual, InvalidCase)
     assert "expected one pipeline in" in str(actual.error)
-    assert "found 0" in str(actual.error)
+    assert "got 0" in str(actual.error)
 
 
 def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="the file can't be read"):
+    with pytest.raises(DocumentError, match="the file cannot be read"):
         read_file(tmp_path / "gone.yaml")
 
 

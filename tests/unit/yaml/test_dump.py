@@ -171,7 +171,7 @@ def test_options_that_yaml_has_no_word_for_cannot_be_printed() -> None:
         pipeline.to_yaml()
     assert [(problem.what, problem.hint) for problem in raised.value.problems] == [
         (
-            "the options of `memory` hold values that YAML cannot represent",
+            "the options of `memory` contain values that YAML cannot represent",
             "use text, numbers, true and false, lists and mappings",
         )
     ] * 2

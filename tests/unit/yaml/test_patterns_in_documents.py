@@ -86,10 +86,10 @@ WRONG = {
     "{}": "4:34: `steps` of match is missing",
     "{steps: []}": "4:42: expected a list of steps, got an empty list",
     "{steps: [{a: x, b: y}]}": "4:43: expected one step, got the keys a, b",
-    "{steps: [{a: x}, {b: y}]}": "4:55: `b` does not state how it follows the step before it",
-    "{steps: [{a: x}, {b: {times: 2}}]}": "4:55: `b` does not state how it follows the step before it",
+    "{steps: [{a: x}, {b: y}]}": "4:55: `b` has no verb that states how it follows the previous step",
+    "{steps: [{a: x}, {b: {times: 2}}]}": "4:55: `b` has no verb that states how it follows the previous step",
     "{steps: [{a: {next: x}}]}": "4:54: `next` cannot begin a pattern\n  hint: the first step has `where`",
-    "{steps: [{a: x}, {b: {where: y}}]}": "4:63: `b` does not state how it follows the step before it",
+    "{steps: [{a: x}, {b: {where: y}}]}": "4:63: `b` has no verb that states how it follows the previous step",
     "{steps: [{a: x}, {b: {next: y, followed_by: "
     "z}}]}": "4:78: expected one verb, got `next` and `followed_by`",
     "{steps: [{a: {where: x, tims: 2}}]}": "unknown key `tims` in a step of the pattern\n  hint: did you "
@@ -102,7 +102,7 @@ WRONG = {
     "{steps: [{a: {where: x, one_or_more: true, consecutive: true, combinations: "
     "true}}]}": "`combinations` conflicts with `consecutive`",
     "{steps: [{a: {where: {either: [{b: x}]}}}]}": "expected two or more alternatives, got 1",
-    "{steps: [{a: x}], within: 0 seconds}": "expected a length longer than 0, got `0 seconds`",
+    "{steps: [{a: x}], within: 0 seconds}": "expected a duration above zero, got `0 seconds`",
     "{steps: [{a: x}], skip: past_lst}": "expected one of none, past_last, to_next, to_first, to_last, got "
     "'past_lst'",
     "{steps: [{a: x}], skip: {past_last: a}}": "expected to_first or to_last with a step, got past_last",

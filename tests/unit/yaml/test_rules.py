@@ -10,7 +10,7 @@ import pytest
 from headrace import Pipeline, connect
 from headrace.errors import DocumentError, OptionError, PlanError, SourceError
 from headrace.explain.explanation import explain
-from headrace.rules.log import Edition, RuleFault, RuleInForce, RuleLog
+from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
 from headrace.yaml.schema import document_schema
@@ -130,13 +130,15 @@ def test_explain_shows_the_table_of_rules() -> None:
     counted = str(explain(pipeline(timeouts="count").check()))
     assert "timeouts are only counted" in counted
     assert "unrouted late rows are counted and stored in files" in counted
-    assert "rules are read where a micro-batch begins, and a real-time batch has no end" in text
+    assert (
+        "rules are read at the start of each micro-batch, and real-time tasks run for a whole batch" in text
+    )
 
 
 WRONG_STEPS = {
     "{}": "`rules` of match_rules is missing",
-    "{rules: rules.txt}": "rules.txt is no file of rules\n  hint: its name must end with .yaml",
-    "{rules: {memory: {}}}": "memory can't hold a table of rules\n  hint: use a file, postgres, mysql or "
+    "{rules: rules.txt}": "rules.txt is not a file of rules\n  hint: its name must end with .yaml",
+    "{rules: {memory: {}}}": "memory does not support tables of rules\n  hint: use a file, postgres, mysql or "
     "sqlite",
     "{rules: r.yaml, order: sideways}": "expected one of event_time, arrival, got `sideways`",
     "{rules: r.yaml, longest: soon}": "soon",
@@ -163,7 +165,7 @@ def test_a_step_that_waits_for_matches_must_know_how_late_they_can_be() -> None:
     tx = made.read("s", connect.memory(), schema="k string, n double, ts timestamp").event_time("ts")
     alerts = tx.key_by("k").match_rules("alerts", rules="rules.yaml")
     alerts.distinct("once", on="rule", within="1 hour").write("o", connect.memory())
-    with pytest.raises(PlanError, match="it waits for rows of `alerts`, whose delay has no bound"):
+    with pytest.raises(PlanError, match="the delay of its input `alerts` has no bound"):
         made.check()
 
 
@@ -177,7 +179,7 @@ def test_wrong_options_of_match_rules_are_errors() -> None:
 def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
     (tmp_path / "spark" / "offsets").mkdir(parents=True)
     (tmp_path / "spark" / "offsets" / "7").touch()
-    rule = RuleInForce("a", 1, 1, 1, "{}")
+    rule = ActiveRule("a", 1, 1, 1, "{}")
     fault = RuleFault("b", None, "no", "", "rules.yaml:1:1", "2026-01-01T00:00:00+00:00")
     first = Edition(0, "x", 1, (rule,), {"a": 1}, 1)
     second = Edition(5, "y", 2, (), {"a": 1}, 1, (fault,))
@@ -187,7 +189,7 @@ def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
     with (tmp_path / "rules.jsonl").open("a") as file:
         file.write('{"epoch": 9, "dig')  # the run died while writing it
     again = RuleLog(tmp_path)
-    assert (again.at(4), again.at(5), again.at(8), again.last, again.begun) == (
+    assert (again.at(4), again.at(5), again.at(8), again.last, again.last_started_epoch) == (
         first,
         second,
         second,

@@ -164,11 +164,11 @@ def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: 
     with _Starting(graph.name, quiet=quiet) as starting:
 
         def show(phase: str) -> None:
-            interrupts.take()
+            interrupts.install()
             starting.show(phase)
 
         handle = start(graph, options, show)
-    interrupts.take()
+    interrupts.install()
     return handle
 
 

@@ -26,7 +26,7 @@ def lines_of(listing: TableListing, *, width: int) -> Iterator[Line]:
     said_width = max(map(len, standings.values()), default=0) + 2
     for rule in listing.rules:
         indent = 2 + name_width + said_width
-        said_of_it = (rule.says, *rule.conditions)
+        said_of_it = (rule.description, *rule.conditions)
         shown = [line for text in said_of_it for line in textwrap.wrap(text, max(width - indent, 30))] or [""]
         yield (
             (f"  {rule.id:<{name_width}}", "name"),

@@ -1,1 +1,1 @@
-"""SVG pictures: marks, their style sheet, and the one writer for time lines and state diagrams."""
+"""SVG pictures: marks, style sheet and writer, for time lines and state diagrams."""

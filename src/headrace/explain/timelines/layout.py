@@ -108,8 +108,8 @@ def _watermark(bands: list[Band], scale: Scale) -> list[Mark]:
         mark = band.moment.watermark
         if mark is None or mark == last:
             continue
-        came_from = points[-1][0] if points else scale.left
-        points += [(came_from, band.step), (_at(mark, scale), band.step)]
+        previous = points[-1][0] if points else scale.left
+        points += [(previous, band.step), (_at(mark, scale), band.step)]
         last = mark
     if not points:
         return []

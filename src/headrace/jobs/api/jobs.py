@@ -19,7 +19,7 @@ from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.live import summarize
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
-from headrace.runtime.samples import MOST_ROWS, ROWS
+from headrace.runtime.samples import MAX_ROWS, ROWS
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorBody, "description": text}
@@ -133,7 +133,7 @@ def samples(
     step: Annotated[
         str, Query(max_length=200, description="A step, `step.output`, or a sink: the rows it reads.")
     ],
-    rows: Annotated[int, Query(ge=1, le=MOST_ROWS)] = ROWS,
+    rows: Annotated[int, Query(ge=1, le=MAX_ROWS)] = ROWS,
 ) -> dict[str, Any]:
     """Return the first rows that pass an edge of a running job in the next micro-batch.
 

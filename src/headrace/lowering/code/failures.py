@@ -1,4 +1,4 @@
-"""Failures of user code that end a run, found in the errors of Spark."""
+"""Find failures of user code in errors of Spark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HINT = 'on_error="divert" sends such rows to the step\'s `dead_letters` and con
 
 
 def as_user_code_error(graph: Graph, error: BaseException) -> UserCodeError | None:
-    """Return the failure of user code that Spark, and then a sink, have wrapped; None for other errors."""
+    """Return the failure of user code in an error or its causes; None for other errors."""
     texts = []
     cause: BaseException | None = error
     while cause is not None:

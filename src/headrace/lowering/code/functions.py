@@ -1,11 +1,11 @@
-"""The bridge to Python workers for functions: a frame in, the declared columns out, failures beside them."""
+"""Lower functions to Python workers: declared columns as output, failures as dead letters."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow
 from pyspark.sql import Column, DataFrame
@@ -31,57 +31,62 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Batches = Iterator[pyarrow.RecordBatch]
+
+
+class Loop(Protocol):
+    """A loop over the batches of a task that calls user code."""
+
+    def run(self, batches: Batches, task: int | None) -> Batches: ...
+
+
 _tokens: dict[int, tuple[Any, str]] = {}
-"""By the id of user code, the code and the token by which workers recognise it: they open it once."""
+"""User code and its token by the id of the code; workers open the code of a token once."""
 
 
 def apply_function(
     frame: DataFrame, node: FunctionStep, where: str, time_column: str | None, *, ordered: bool
 ) -> DataFrame:
-    """Return the rows that a function makes.
+    """Return the rows that a function returns.
 
-    The column `__failed` holds the dead letter of a row that failed, and `__row` its number in the task.
+    `__failed` is the dead letter of a row that failed, and `__row` its number in the task.
 
     Args:
-        frame: The input, with internal columns, which are carried along.
-        node: The step.
-        where: The location of the step, for errors.
-        time_column: The column of event time.
-        ordered: Whether a later step uses the position of the rows.
+        frame: the input; hidden columns are kept.
+        node: the step.
+        where: the location of the step, for errors.
+        time_column: the column of event time.
+        ordered: True if a later step uses the position of the rows.
     """
     if POSITION in frame.columns:
         rows = kernel(frame.sparkSession).python.NoteRows.note(java_frame(frame), node.name, ordered)
         frame = DataFrame(rows, frame.sparkSession)
     declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
     columns: StructType = drop_hidden(frame).schema if declared is None else declared
-    carried = [frame.schema[name] for name in hidden_columns(frame)]
+    hidden = [frame.schema[name] for name in hidden_columns(frame)]
     call = _call(node, to_arrow_schema(columns, timezone="UTC"), time_column)
-    # A failed row has no values, so that columns which are NOT NULL are nullable until it is diverted.
-    made = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *carried)]
-    function = ship(_loop(call), call.target, where)
+    # A failed row has no values, so columns that are NOT NULL are nullable until it is diverted.
+    fields = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *hidden)]
+    function = ship(task_function(FunctionLoop, call), call.target, where)
     failed = [StructField(FAILED, BinaryType()), StructField(ROW, LongType())]
-    mapped = map_in_arrow(frame, function, StructType([*made, *failed]))
+    mapped = map_in_arrow(frame, function, StructType([*fields, *failed]))
     watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), node.name)
     return DataFrame(watched, frame.sparkSession)
 
 
-def keep_succeeded(made: DataFrame, dead_letters: DeadLetters | None) -> DataFrame:
-    """Return the rows that did not fail; the others are collected, if there is a collector."""
+def keep_succeeded(rows: DataFrame, dead_letters: DeadLetters | None) -> DataFrame:
+    """Return the rows of `apply_function` that did not fail; collect the others, if there is a collector."""
     if dead_letters is None:
-        return made.where(F.col(FAILED).isNull()).drop(FAILED, ROW)
-    partition, offset = _identity(made)
-    condition = kernel(made.sparkSession).python.Divert.column(
+        return rows.where(F.col(FAILED).isNull()).drop(FAILED, ROW)
+    partition, offset = _identity(rows)
+    condition = kernel(rows.sparkSession).python.Divert.column(
         dead_letters.collector, java_column(F.col(FAILED)), java_column(partition), java_column(offset)
     )
-    return made.where(Column(condition)).drop(FAILED, ROW)
+    return rows.where(Column(condition)).drop(FAILED, ROW)
 
 
-def select_failed(made: DataFrame, source: DataFrame) -> DataFrame:
-    """Return the dead letters among the rows of `apply_function`, decoded.
-
-    `source` is the input of the step.
-    """
-    return _decode(made.where(F.col(FAILED).isNotNull()).select(FAILED), source.schema)
+def select_failed(rows: DataFrame, source: DataFrame) -> DataFrame:
+    """Return the decoded dead letters of `apply_function`; `source` is the input of the step."""
+    return _decode(rows.where(F.col(FAILED).isNotNull()).select(FAILED), source.schema)
 
 
 def collector_of(spark: SparkSession, node: FunctionStep, source: StructType, directory: Path) -> DeadLetters:
@@ -112,7 +117,7 @@ def _call(node: FunctionStep, output: pyarrow.Schema, time_column: str | None) -
 
 
 def map_in_arrow(frame: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
-    """Call `DataFrame.mapInArrow`, which takes columns with dots in their names for fields of structs."""
+    """Call `DataFrame.mapInArrow`, also with dots in column names, which pyspark reads as struct fields."""
     if not any("." in name for name in frame.columns):
         return frame.mapInArrow(cast("Any", function), schema)
     udf: Any = pandas_udf(cast("Any", function), schema, cast("Any", PythonEvalType.SQL_MAP_ARROW_ITER_UDF))
@@ -125,33 +130,39 @@ def token_of(target: Any) -> str:
     return _tokens.setdefault(id(target), (target, uuid.uuid4().hex))[1]
 
 
-def _loop(call: FunctionCall) -> Callable[[Batches], Batches]:
+def task_function(loop: Callable[[Any], Loop], call: Any) -> Callable[[Batches], Batches]:
+    """Return the function that runs a loop over the batches of a task."""
+
     def run(batches: Batches) -> Batches:
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        yield from FunctionLoop(call).run(batches, None if context is None else context.taskAttemptId())
+        yield from loop(call).run(batches, None if context is None else context.taskAttemptId())
 
     return run
 
 
-def _identity(made: DataFrame) -> tuple[Column, Column]:
-    """Return the columns by which a dead letter is recognised if a stage runs twice."""
-    if POSITION not in made.columns:
+def dead_letter_schema(source: StructType) -> StructType:
+    """Return the schema of dead letters: the input columns, `reason` and `traceback`."""
+    fields = [field for field in source if not field.name.startswith(HIDDEN)]
+    names = [*dead_letter_names([field.name for field in fields]), REASON, TRACEBACK]
+    kinds = [*(field.dataType for field in fields), StringType(), StringType()]
+    return StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
+
+
+def _identity(rows: DataFrame) -> tuple[Column, Column]:
+    """Return the columns that identify a dead letter if a stage runs twice."""
+    if POSITION not in rows.columns:
         return F.spark_partition_id().cast("string"), F.col(ROW)
     return F.concat_ws("/", f"{POSITION}.source", f"{POSITION}.partition"), F.col(f"{POSITION}.offset")
 
 
 def _decode(letters: DataFrame, source: StructType) -> DataFrame:
-    """Return the rows of encoded dead letters: the input columns, `reason` and `traceback`."""
-    fields = [field for field in source if not field.name.startswith(HIDDEN)]
-    names = [*dead_letter_names([field.name for field in fields]), REASON, TRACEBACK]
-    kinds = [*(field.dataType for field in fields), StringType(), StringType()]
-    schema = StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
+    """Return encoded dead letters as rows; `source` is the schema of the input."""
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             for payload in batch.column(0).to_pylist():
                 yield decode_dead_letter(payload)
 
-    return letters.mapInArrow(cast("Any", ship(decode, decode, "")), schema)
+    return letters.mapInArrow(cast("Any", ship(decode, decode, "")), dead_letter_schema(source))

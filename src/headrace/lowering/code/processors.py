@@ -1,22 +1,20 @@
-"""The bridge to the kernel's processors: a frame in, tagged rows out.
+"""Lower processors to the kernel, which calls them in Python workers.
 
-The kernel restores the state of the keys of a task, passes rows and state through one Python function in
-Arrow batches, and stores what changed.
+The kernel reads the state of the keys of a task, passes rows and state to a Python function in Arrow batches,
+and stores the changed state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from headrace.functions.arrow import arrow_schema
-from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
-from headrace.lowering.code.functions import map_in_arrow, token_of
+from headrace.lowering.code.functions import dead_letter_schema, map_in_arrow, task_function, token_of
 from headrace.lowering.code.shipping import ship, user_paths
 from headrace.lowering.code.totals import totals_of
 from headrace.lowering.expressions import HIDDEN, OUTPUT, POSITION, TIME
@@ -34,16 +32,12 @@ if TYPE_CHECKING:
     from headrace.lowering.counts import Counts, Time
     from headrace.steps.code.process import Process
 
-Batches = Iterator[pyarrow.RecordBatch]
 _CONTROL = "__state binary, __changed boolean, __event_due bigint, __clock_due bigint"
-"""The columns of a result that ends the visit of a key; the kernel has the same list."""
+"""The columns of the last result for a key: its state and timers; same list as in the kernel."""
 
 
 class Wake(ClockTime):
-    """Heartbeats for a processor with clock timers whose rows have no time.
-
-    Timers may be due when a run starts.
-    """
+    """Heartbeats for a processor with clock timers and rows without time: timers may be due at the start."""
 
     @property
     def column(self) -> str:
@@ -56,12 +50,12 @@ def apply_processor(
     """Return the tagged rows of a processor: `__output` is `main`, a side output or `dead_letters`.
 
     Args:
-        frame: The input with `__ts` if it is timed, and `__position` if arrival order is known.
-        keys: Names of the key's columns.
-        node: The step.
-        where: The location of the step, for errors.
-        time: `clock` if the clock is the watermark.
-        counts: Where rows are counted.
+        frame: the input with `__ts` if it is timed, and `__position` if arrival order is known.
+        keys: the names of the key columns.
+        node: the step.
+        where: the location of the step, for errors.
+        time: `clock` if the watermark is the clock.
+        counts: the row counters.
     """
     timed = TIME in frame.columns
     columns = list(kernel(frame.sparkSession).operators.OperatorPlan.stateNames(list(keys)))
@@ -73,7 +67,7 @@ def apply_processor(
         return _apply_to_batch(frame, keys, node, where, timed=timed)
     results = _results(frame, node, timed=timed)
     call = _call(node, keys, results, timed=timed)
-    function = ship(_loop(call), call.target, where)
+    function = ship(task_function(ProcessorLoop, call), call.target, where)
     mapped = map_in_arrow(frame, function, results)
     operator = kernel(frame.sparkSession).python.PythonOperator
     rows = operator.apply(
@@ -92,13 +86,13 @@ def apply_processor(
 def _apply_to_batch(
     frame: DataFrame, keys: Sequence[str], node: Process, where: str, *, timed: bool
 ) -> DataFrame:
-    """Return the tagged rows of a processor over rows that are all there, as at the end of a stream."""
+    """Return the tagged rows of a processor over a batch, which is processed like a stream that has ended."""
     results = _results(frame, node, timed=timed)
     tagged = StructType([field for field in results if field.name not in _control_names()])
     call = _call(node, keys, tagged, timed=timed)
     order = [name for name in (POSITION, TIME) if name in frame.columns][:1]
     grouped = frame.repartition(*keys) if keys else frame.coalesce(1)
-    function = ship(_loop(call, BatchLoop), call.target, where)
+    function = ship(task_function(BatchLoop, call), call.target, where)
     return map_in_arrow(grouped.sortWithinPartitions(*keys, *order), function, tagged)
 
 
@@ -108,30 +102,20 @@ def _control_names() -> set[str]:
 
 
 def _results(frame: DataFrame, node: Process, *, timed: bool) -> StructType:
-    """Return the columns of a result.
-
-    The tag, one struct per output, and those that end the visit of a key.
-    """
+    """Return the columns of a result: the tag, a struct per output, and `_CONTROL`."""
     columns = {"main": node.output, **dict(node.declaration.side_outputs)}
     tagged = [StructField(OUTPUT, StringType())]
     for name, schema in columns.items():
         fields = [_nullable(field) for field in from_arrow_schema(arrow_schema(schema))]
         time = [StructField(TIME, TimestampType())] if timed else []
         tagged.append(StructField(f"{HIDDEN}{name}", StructType([*fields, *time])))
-    tagged.append(StructField(f"{HIDDEN}{DEAD_LETTERS}", _dead_letters(frame)))
+    tagged.append(StructField(f"{HIDDEN}{DEAD_LETTERS}", dead_letter_schema(frame.schema)))
     control: Any = StructType.fromDDL(_CONTROL)
     return StructType([*tagged, *control.fields])
 
 
 def _nullable(field: StructField) -> StructField:
     return StructField(field.name, field.dataType)
-
-
-def _dead_letters(frame: DataFrame) -> StructType:
-    fields = [field for field in frame.schema if not field.name.startswith(HIDDEN)]
-    names = [*dead_letter_names([field.name for field in fields]), REASON, TRACEBACK]
-    kinds = [*(field.dataType for field in fields), StringType(), StringType()]
-    return StructType([StructField(name, kind) for name, kind in zip(names, kinds, strict=True)])
 
 
 def _call(node: Process, keys: Sequence[str], results: StructType, *, timed: bool) -> ProcessorCall:
@@ -153,13 +137,3 @@ def _call(node: Process, keys: Sequence[str], results: StructType, *, timed: boo
         converters(target if isinstance(target, type) else type(target)),
         totals_of(node.name, target),
     )
-
-
-def _loop(call: ProcessorCall, loop: type[ProcessorLoop] = ProcessorLoop) -> Callable[[Batches], Batches]:
-    def run(batches: Batches) -> Batches:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        yield from loop(call).run(batches, None if context is None else context.taskAttemptId())
-
-    return run

@@ -1,4 +1,4 @@
-"""Calls, seconds and errors of user code, summed over the tasks of this process's runs."""
+"""Calls, seconds and errors of user code, summed over the tasks of all runs in this process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
 _totals: dict[tuple[str, int], tuple[Any, Any, CallTotals]] = {}
-"""By step and the id of user code: the code, the Spark context, and the sums."""
+"""The code, the Spark context and the sums, by step and id of the code."""
 
 
 def totals_of(step: str, target: Any) -> CallTotals:
-    """Return the sums of a step; all of its queries and epochs add to the same."""
+    """Return the sums of a step, shared by its queries and epochs."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context

@@ -1,1 +1,1 @@
-"""The bridge to the kernel's joins: two frames in, tagged rows out."""
+"""Lowering of joins of streams to the kernel."""

@@ -1,4 +1,4 @@
-"""Joins of streams: each declaration as the kernel reads it, and the columns of its results."""
+"""Lower joins of streams: the declaration for the kernel, and the columns of the results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.steps.expressions import Expression
 from headrace.steps.facts import duplicates
 from headrace.steps.joins.as_of import AsOfJoin
 from headrace.steps.joins.interval import IntervalJoin
-from headrace.steps.joins.sides import TwoInputs
+from headrace.steps.joins.sides import On, TwoInputs
 from headrace.steps.joins.window_join import WINDOW, WindowJoin
 from headrace.windows import Sliding
 
@@ -36,8 +36,8 @@ def join_streams(
             watermark.
         right: the right rows.
         node: the join.
-        time: `clock` for ingestion and processing time, where the clock is the watermark.
-        counts: the row accounting; only for streams.
+        time: `clock` for ingestion and processing time, where the watermark is the clock.
+        counts: the row counters of a stream.
     """
     frame = pack_inputs(left, right, node)
     return run_keyed_step(frame, _step(frame, node, time), counts)
@@ -74,7 +74,7 @@ def _scope(node: IntervalJoin | WindowJoin) -> dict[str, Any]:
 
 
 def _condition(frame: DataFrame, where: Expression | None) -> Any:
-    """Return the condition as the only column over an empty frame of pairs; None if there is none."""
+    """Return an empty frame of pairs with the condition as its only column; None if there is none."""
     if where is None:
         return None
     pairs = frame.sparkSession.createDataFrame([], frame.select(LEFT, RIGHT).schema)
@@ -90,38 +90,42 @@ def join_output(rows: DataFrame, node: TwoInputs, output: str, where: str) -> Da
     if output == "late":
         return late_rows(rows)
     added = [WINDOW] if isinstance(node, WindowJoin) else []
-    if node.select is not None:
-        chosen = {name: column(item) for name, item in node.select}
-    else:
-        chosen = _all_columns(rows, node, where)
+    keys = () if node.omits_right else node.key_pairs
+    columns = pair_columns(rows, node, keys, where)
     return rows.select(
-        *(item.alias(name) for name, item in chosen.items()),
-        *(name for name in added if name not in chosen),
+        *(item.alias(name) for name, item in columns.items()),
+        *(name for name in added if name not in columns),
         F.col(TIME),
     )
 
 
-def _all_columns(rows: DataFrame, node: TwoInputs, where: str) -> dict[str, Column]:
+def pair_columns(rows: DataFrame, node: TwoInputs, keys: On, where: str) -> dict[str, Column]:
+    """Return the result columns of pairs in the structs `left` and `right`.
+
+    A key column of `keys` has the value of the right row if there is no left one.
+
+    Raises:
+        PlanError: a column exists on both sides and the join has no `select`.
+    """
+    if node.select is not None:
+        return {name: column(item) for name, item in node.select}
     left = side_columns(rows, LEFT)
     names = node.result_columns(left, side_columns(rows, RIGHT)) or ()
     if clash := duplicates(names):
         raise PlanError([Problem(where, f"two columns are called `{clash[0]}`", node.duplicate_hint)])
-    partners = {key.lower(): other for key, other in node.key_pairs}
+    partners = {key.lower(): other for key, other in keys}
     return {
-        name: column_or_key(name, None if node.omits_right else partners.get(name.lower()))
-        if name in left
-        else F.col(f"{RIGHT}.`{name}`")
+        name: _left_column(name, partners.get(name.lower())) if name in left else F.col(f"{RIGHT}.`{name}`")
         for name in names
     }
 
 
-def column_or_key(name: str, partner: str | None) -> Column:
-    """Return a left column; a key has the value of the right row if there is no left one."""
+def _left_column(name: str, partner: str | None) -> Column:
     own = F.col(f"{LEFT}.`{name}`")
     return own if partner is None else F.coalesce(own, F.col(f"{RIGHT}.`{partner}`"))
 
 
 def join_driver(left: DataFrame, right: DataFrame, node: TwoInputs) -> KeyedStepDriver:
-    """Return a join in virtual time; it takes the columns of the frames, whose rows are not read."""
+    """Return a driver of a join in virtual time; of the frames, only the columns are used."""
     frame = pack_inputs(left, right, node)
     return KeyedStepDriver(frame.sparkSession, _step(frame, node, "event"))

@@ -1,7 +1,7 @@
-"""Frames of steps with two inputs: the rows of both sides in one frame, and columns of results.
+"""Pack the rows of two inputs in one frame, and unpack the columns of results.
 
-A row of the packed frame has its columns in the struct `left` or `right`; the other struct is null. Beside
-them are the key columns `__key0`, `__key1`, ..., the event time `__ts` and the arrival order `__position`.
+A row of the packed frame has its columns in the struct `left` or `right`; the other struct is null. All rows
+have the key columns `__key0`, `__key1`, ..., the event time `__ts` and the arrival order `__position`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, NumericType, StructType
 
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import HIDDEN, POSITION, TIME
+from headrace.lowering.expressions import HIDDEN, POSITION, TIME, position_column, visible_columns
 from headrace.steps.facts import LATE_COLUMNS, late_columns
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = "left", "right"
 SIDES = (LEFT, RIGHT)
-_NO_POSITION = "cast(null as struct<source: string, partition: string, offset: bigint>)"
 
 
 def key_names(count: int) -> list[str]:
@@ -45,13 +44,12 @@ def pack_sides(
 
 
 def _pack(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
-    columns = [frame[f"`{name}`"] for name in frame.columns if not name.startswith(HIDDEN)]
     names = key_names(len(keys))
     return frame.select(
-        F.struct(*columns).alias("row"),
+        F.struct(*visible_columns(frame)).alias("row"),
         *(key.alias(name) for key, name in zip(keys, names, strict=True)),
         F.col(TIME),
-        F.col(POSITION) if POSITION in frame.columns else F.expr(_NO_POSITION).alias(POSITION),
+        position_column(frame).alias(POSITION),
         F.col(AHEAD) if AHEAD in frame.columns else F.lit(False).alias(AHEAD),
     )
 
@@ -72,13 +70,13 @@ def late_rows(rows: DataFrame) -> DataFrame:
     """Return late rows with the columns of both sides, matched by name as in a union."""
     left, right = (_fields(rows, side) for side in SIDES)
     names = list(dict.fromkeys([*left, *right]))
-    columns = [_either(name, left.get(name), right.get(name)).alias(name) for name in names]
+    columns = [_coalesce_sides(name, left.get(name), right.get(name)).alias(name) for name in names]
     flat = rows.select(*columns, *(F.col(name) for name in LATE_COLUMNS))
     return flat.toDF(*late_columns(names))
 
 
-def _either(name: str, left: DataType | None, right: DataType | None) -> Column:
-    """Return a column of the side that a row has; as text if the types of the sides have no common type."""
+def _coalesce_sides(name: str, left: DataType | None, right: DataType | None) -> Column:
+    """Return a column of either side; as text if the types of the sides differ and are not both numeric."""
     own = [F.col(f"{side}.`{name}`") for side, kind in ((LEFT, left), (RIGHT, right)) if kind is not None]
     numbers = isinstance(left, NumericType) and isinstance(right, NumericType)
     if len(own) == 2 and left != right and not numbers:

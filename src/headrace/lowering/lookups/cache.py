@@ -1,4 +1,4 @@
-"""A cache of lookups by key: limited in size, with a time to live, for keys with and without a row."""
+"""A cache of lookups by key, with a maximum size and a time to live; also for keys without a row."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from headrace.connectors.base import Key, Values
 
-Answer = Sequence[Values]
-"""The rows of a key; empty for a key without a row, which is cached as well."""
+TableRows = Sequence[Values]
+"""The rows of a key; empty for a key without a row."""
 
 
 class KeyCache:
-    """The answers of one lookup in one worker process; the least recently used are removed first.
+    """The results of one lookup in one worker process; the least recently used are removed first.
 
     >>> cache = KeyCache(size=2, ttl=60, clock=lambda: 0)
     >>> keys_read = []
@@ -25,37 +25,39 @@ class KeyCache:
 
     Args:
         size: the maximum number of keys; 0 for no cache.
-        ttl: how long an answer is used, in seconds.
+        ttl: the time to live of an entry, in seconds.
         clock: returns the time in seconds.
     """
 
     def __init__(self, size: int, ttl: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._size, self._ttl, self._clock = size, ttl, clock
-        self._entries: OrderedDict[Key, tuple[float, Answer]] = OrderedDict()
+        self._entries: OrderedDict[Key, tuple[float, TableRows]] = OrderedDict()
 
-    def get(self, keys: Sequence[Key], read: Callable[[Sequence[Key]], Mapping[Key, Answer]]) -> list[Answer]:
-        """Return the answers for distinct keys; `read` returns those that are not cached."""
+    def get(
+        self, keys: Sequence[Key], read: Callable[[Sequence[Key]], Mapping[Key, TableRows]]
+    ) -> list[TableRows]:
+        """Return the rows of distinct keys; `read` reads those that are not cached."""
         if not self._size:
             values = read(keys) if keys else {}
             return [values.get(key, ()) for key in keys]
         now = self._clock()
-        answers = {key: answer for key in keys if (answer := self._cached(key, now)) is not None}
-        if missing := [key for key in keys if key not in answers]:
+        results = {key: rows for key in keys if (rows := self._cached(key, now)) is not None}
+        if missing := [key for key in keys if key not in results]:
             values = read(missing)
             for key in missing:
-                answers[key] = values.get(key, ())
-                self._store(key, now + self._ttl, answers[key])
-        return [answers[key] for key in keys]
+                results[key] = values.get(key, ())
+                self._store(key, now + self._ttl, results[key])
+        return [results[key] for key in keys]
 
-    def _cached(self, key: Key, now: float) -> Answer | None:
-        expires, answer = self._entries.get(key, (now, None))
-        if answer is None or expires <= now:
+    def _cached(self, key: Key, now: float) -> TableRows | None:
+        expires, rows = self._entries.get(key, (now, None))
+        if rows is None or expires <= now:
             return None
         self._entries.move_to_end(key)
-        return answer
+        return rows
 
-    def _store(self, key: Key, expires: float, answer: Answer) -> None:
-        self._entries[key] = (expires, answer)
+    def _store(self, key: Key, expires: float, rows: TableRows) -> None:
+        self._entries[key] = (expires, rows)
         self._entries.move_to_end(key)
         if len(self._entries) > self._size:
             self._entries.popitem(last=False)

@@ -1,7 +1,7 @@
-"""A lookup as DataFrames: a broadcast join with a table that is held whole, or a Python function of the key.
+"""Lower lookups: a broadcast join with the whole table, or a Python function of the key.
 
-The rows of a lookup with `on_miss="dead_letter"` have the hidden columns `__match`, the table row, and
-`__matched`, by which its outputs are divided.
+With `on_miss="dead_letter"` the rows have the hidden columns `__match`, the table row, and `__matched`, which
+selects their output.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from headrace.steps.rows.lookup import Lookup
 
 MATCH = f"{HIDDEN}match"
-"""The table row of a row, a struct; null if there is none."""
+"""The matching table row, a struct; null if there is none."""
 MATCHED = f"{HIDDEN}matched"
 _FOUND = f"{HIDDEN}found"
 _KEY_TYPES = ("string", "varchar", "char", "tinyint", "smallint", "int", "bigint", "date", "boolean")
-"""Types whose text is the same in Spark and in every database."""
+"""Types whose text format is the same in Spark and in every database."""
 
 
 def join_table(frame: DataFrame, node: Lookup, table: DataFrame, where: str) -> DataFrame:
-    """Add the matching row of a table that every task holds whole, by a broadcast join."""
+    """Add the matching table row by a broadcast join."""
     added = {name: F.col(quote_name(name)) for name in table.columns if name not in node.on}
     _check_names(frame, added, where)
     packed = table.select(*map(quote_name, node.on), _pack(added).alias(MATCH))
@@ -41,7 +41,7 @@ def join_table(frame: DataFrame, node: Lookup, table: DataFrame, where: str) -> 
 
 
 def read_by_key(frame: DataFrame, node: Lookup, task: LookupTask, where: str) -> DataFrame:
-    """Add the matching row of a table that Python workers read."""
+    """Add the matching table row, read by Python workers."""
     columns = task.table.columns
     _check_names(frame, columns, where)
     fields = ", ".join(f"{quote_name(name)} string" for name in (columns or (NO_COLUMNS,)))
@@ -52,7 +52,7 @@ def read_by_key(frame: DataFrame, node: Lookup, task: LookupTask, where: str) ->
     return rows.withColumn(MATCH, F.when(F.col(MATCH).isNotNull(), _pack(values)))
 
 
-def divide(node: Lookup, rows: DataFrame, counts: Counts | None) -> DataFrame:
+def apply_on_miss(node: Lookup, rows: DataFrame, counts: Counts | None) -> DataFrame:
     """Apply `on_miss`: drop or mark the rows without a match, and count them."""
     matched = F.col(MATCH).isNotNull()
     if counts is not None:
@@ -94,7 +94,7 @@ def encode_key(frame: DataFrame, node: Lookup, where: str) -> Column:
     for name in node.on:
         kind = frame.schema[name].dataType.simpleString()
         if not kind.startswith(_KEY_TYPES) or kind.startswith("interval"):
-            what = f"a lookup by key can't use `{name}`, which is {kind}"
+            what = f"a lookup by key cannot use `{name}`, which is {kind}"
             raise PlanError(
                 [Problem(where, what, f"cast it before: with_columns({name}='cast({name} as string)')")]
             )
@@ -108,9 +108,9 @@ def encode_key(frame: DataFrame, node: Lookup, where: str) -> Column:
 def _function(task: LookupTask, kind: str) -> Any:
     from pyspark.sql.pandas.functions import arrow_udf
 
-    make: Any = arrow_udf  # its stubs require the older way to declare the input
-    # Not deterministic: Spark then calls it once per row, in place.
-    return make(lookup_function(task), returnType=kind).asNondeterministic()
+    udf: Any = arrow_udf  # its stubs do not have this signature
+    # Non-deterministic, so that Spark calls it once per row and does not move it.
+    return udf(lookup_function(task), returnType=kind).asNondeterministic()
 
 
 def _check_names(frame: DataFrame, added: Iterable[str], where: str) -> None:

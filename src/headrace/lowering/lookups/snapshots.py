@@ -1,11 +1,11 @@
-"""Tables that are held whole and reloaded: snapshots in the checkpoint directory, one version per reload.
+"""Snapshots of reloaded lookup tables in the checkpoint directory, one version per reload.
 
     <checkpoint of the query>/lookups/<step>/journal.jsonl     the version that each epoch uses
-                                             current           the version in force, read by the tasks
+                                             current           the active version, read by the tasks
                                              <version>.arrow   key and values of every row, as text
 
-The version of an epoch is chosen on the driver and recorded before the tasks of the epoch start, so that a
-replayed epoch sees the same table. A table that can't be read keeps its last version.
+The driver selects and records the version of an epoch before its tasks start, so that a replayed epoch reads
+the same table. If the table cannot be read, the last version is used.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _log = logging.getLogger("headrace")
 
 @dataclass(frozen=True)
 class SnapshotTable:
-    """The snapshots of one lookup, as a table that is read by key."""
+    """The snapshots of one lookup as a `KeyTable`."""
 
     directory: str
     width: int
@@ -51,7 +51,7 @@ class SnapshotTable:
 
 @dataclass
 class SnapshotReader:
-    """The version of a table that a worker process holds."""
+    """Reads the active version of a table in a worker process."""
 
     table: SnapshotTable
     _version: str = ""
@@ -64,7 +64,7 @@ class SnapshotReader:
         return {key: self._rows[key] for key in keys if key in self._rows}
 
     def close(self) -> None:
-        """Do nothing: no file stays open."""
+        """Do nothing; no file is open."""
 
     def _load(self, version: str) -> dict[Key, list[Values]]:
         rows: dict[Key, list[Values]] = {}
@@ -76,16 +76,16 @@ class SnapshotReader:
 
 
 class Snapshots:
-    """Loads the snapshots of one lookup and selects the version of each epoch; lives on the driver.
+    """Loads the snapshots of one lookup and selects the version of each epoch, on the driver.
 
     Args:
         step: the lookup.
-        directory: of the snapshots.
+        directory: the directory of the snapshots.
         read: reads the table.
         on: the key columns.
         refresh: the time between two loads, in seconds.
-        version_of: returns text that changes with the table, such as the modification time of a file; None if
-            the table has to be read.
+        version_of: returns text that changes with the table, such as the modification time of a file; None to
+            reload the table every time.
         clock: returns the time in seconds.
     """
 
@@ -115,13 +115,13 @@ class Snapshots:
         return SnapshotTable(str(self._directory), len(self._on), casts, place)
 
     def enter(self, epoch: int) -> None:
-        """Put the version of an epoch in force: the recorded one if it is replayed, otherwise the newest."""
+        """Activate the version of an epoch: the recorded one in a replay, otherwise the newest."""
         if epoch not in self._epochs:
             earlier = [number for number in self._epochs if number < epoch]
             version = self._epochs[max(earlier)] if earlier else None
             self._epochs[epoch] = self._reload(version) if self._is_due() or version is None else version
             append_line(self._journal, {"epoch": epoch, "version": self._epochs[epoch]})
-        self._put_in_force(self._epochs[epoch])
+        self._activate(self._epochs[epoch])
         self._remove_old(epoch)
 
     @property
@@ -132,7 +132,7 @@ class Snapshots:
         return self._loaded_at is None or self._clock() - self._loaded_at >= self._refresh
 
     def _reload(self, version: str | None) -> str:
-        """Return a new version, or the last one if the table is unchanged or can't be read."""
+        """Return a new version, or the last one if the table is unchanged or cannot be read."""
         self._loaded_at = self._clock()
         try:
             content = self._version_of()
@@ -145,7 +145,7 @@ class Snapshots:
         except Exception as error:
             if version is None:
                 raise
-            _log.warning("`%s`: the table can't be reloaded, the last version is used: %s", self._step, error)
+            _log.warning("`%s`: cannot reload the table, the last version is used: %s", self._step, error)
             return version
 
     def _write(self, version: str) -> None:
@@ -156,13 +156,13 @@ class Snapshots:
             file.write_table(content)
         path.with_suffix(".draft").rename(path)
 
-    def _put_in_force(self, version: str) -> None:
+    def _activate(self, version: str) -> None:
         draft = self._directory / "current.draft"
         draft.write_text(version)
         draft.rename(self._directory / "current")
 
     def _remove_old(self, epoch: int) -> None:
-        """Remove the snapshots that no epoch can use again: Spark replays none before the last."""
+        """Remove snapshots of epochs before the last one, which Spark never replays."""
         self._epochs = {number: version for number, version in self._epochs.items() if number >= epoch - 1}
         for path in self._directory.glob("*.arrow"):
             if path.stem not in self._epochs.values() and int(path.stem) < int(self._epochs[epoch]):
@@ -170,7 +170,7 @@ class Snapshots:
 
 
 def _as_text(frame: DataFrame, on: Sequence[str]) -> Any:
-    """Return key and values as text; rows with a null key match nothing and are left out."""
+    """Return key and values as text, without rows that have a null key."""
     others = [name for name in frame.columns if name not in on]
     texts = [
         _to_text(quote_name(name), frame.schema[name].dataType.simpleString()) for name in (*on, *others)

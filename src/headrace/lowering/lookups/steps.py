@@ -1,4 +1,4 @@
-"""The lookups of one query: tasks that workers run, snapshots of reloaded tables, and row counts."""
+"""The lookups of one query: tasks of the workers, snapshots of reloaded tables, and row counters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LookupSteps:
-    """The lookups of one query, by step. What belongs to a step is created once and used by every epoch."""
+    """The lookups of one query; tasks and counters are created once per step and used in every epoch."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -29,7 +29,7 @@ class LookupSteps:
         """The counters of steps that drop or divert rows without a match."""
 
     def counts_of(self, node: Lookup) -> Counts | None:
-        """Return the counters of a step; None if every row passes."""
+        """Return the row counters of a step; None if it keeps rows without a match."""
         if node.miss == "null":
             return None
         if node.name not in self.counts:
@@ -49,7 +49,7 @@ class LookupSteps:
         return self._tasks[node.name]
 
     def task_of_snapshots(self, node: Lookup, checkpoint: Path, read: Callable[[], DataFrame]) -> LookupTask:
-        """Return the task of a lookup in a table that is held whole and reloaded."""
+        """Return the task of a lookup in snapshots of a table."""
         if node.name not in self._tasks:
             assert isinstance(node.table, Connector)
             assert node.refresh is not None
@@ -63,6 +63,6 @@ class LookupSteps:
         return self._tasks[node.name]
 
     def enter(self, epoch: int) -> None:
-        """Put the tables of an epoch in force, before its tasks start."""
+        """Activate the tables of an epoch, before its tasks start."""
         for snapshots in self._snapshots.values():
             snapshots.enter(epoch)

@@ -1,7 +1,7 @@
-"""The part of a lookup that runs in Python workers: keys in, table rows out, one Arrow batch at a time.
+"""The part of a lookup that runs in Python workers: from Arrow batches of keys to table rows.
 
-Only the key crosses from the JVM to Python, and only the rows found cross back, as text that Spark casts. The
-session and the cache of a step belong to the worker process, which Spark uses for many tasks.
+Only keys are sent to Python, and only table rows are returned, as text that Spark casts. The connection and
+the cache of a step are kept in the worker process, which Spark reuses for many tasks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow
 
 from headrace.connectors.base import Key, KeyReader, KeyTable
 from headrace.connectors.retry import portable_errors, retry
-from headrace.lowering.lookups.cache import Answer, KeyCache
+from headrace.lowering.lookups.cache import KeyCache, TableRows
 
 NO_COLUMNS = "__none"
 """The field of a table without columns besides its key."""
@@ -26,10 +26,10 @@ NO_COLUMNS = "__none"
 
 @dataclass(frozen=True)
 class LookupTask:
-    """A lookup as it is sent to the workers."""
+    """The part of a lookup that is sent to the workers."""
 
     id: str
-    """Names the session and the cache of the step; a new run has another."""
+    """The key of the connection and the cache in a worker; unique per run."""
     step: str
     width: int
     """The number of key columns; several are encoded as a JSON list."""
@@ -40,14 +40,14 @@ class LookupTask:
 
 
 class WorkerLookup:
-    """The session and the cache of one lookup in this process."""
+    """The connection and the cache of one lookup in this process."""
 
     def __init__(self, task: LookupTask) -> None:
         self._task = task
         self._cache = KeyCache(task.cache, task.ttl)
         self._reader: KeyReader | None = None
 
-    def find(self, keys: Sequence[Key]) -> list[Answer]:
+    def find(self, keys: Sequence[Key]) -> list[TableRows]:
         """Return the rows of each key, retrying while the server is unavailable."""
         table = self._task.table
         with portable_errors(table, self._task.step):
@@ -64,7 +64,7 @@ class WorkerLookup:
         return self._reader
 
     def close(self) -> None:
-        """Close the session; the next lookup opens another one."""
+        """Close the connection; the next lookup opens a new one."""
         if self._reader is not None:
             with suppress(Exception):  # the connection may be lost already
                 self._reader.close()
@@ -81,7 +81,7 @@ def lookup_function(task: LookupTask) -> Callable[[Any], Any]:
     def find(keys: pyarrow.Array) -> pyarrow.Array:
         return find_rows(task, keys)
 
-    # Spark reads the types, which are text in this module.
+    # Spark needs the types; annotations are strings in this module.
     find.__annotations__ = {"keys": pyarrow.Array, "return": pyarrow.Array}
     return find
 
@@ -96,8 +96,8 @@ def find_rows(task: LookupTask, keys: Any) -> Any:
         distinct = (
             list(zip(texts, strict=True)) if task.width == 1 else [(*json.loads(text),) for text in texts]
         )
-        answers = _lookups[task.id].find(distinct) if distinct else []
-        rows = _encode(answers, list(task.table.columns) or [NO_COLUMNS])
+        table_rows = _lookups[task.id].find(distinct) if distinct else []
+        rows = _encode(table_rows, list(task.table.columns) or [NO_COLUMNS])
     return rows.take(encoded.indices)
 
 
@@ -105,8 +105,8 @@ def find_rows(task: LookupTask, keys: Any) -> Any:
 def paused_collector() -> Iterator[None]:
     """Pause Python's cyclic garbage collector.
 
-    The keys and rows of a batch are tens of thousands of tuples without cycles; traversing them repeatedly
-    takes more than half of the CPU time of a lookup.
+    It would traverse the tens of thousands of tuples of a batch repeatedly, which takes more than half of the
+    CPU time of a lookup.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -117,11 +117,11 @@ def paused_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _encode(answers: Sequence[Answer], columns: Sequence[str]) -> Any:
-    """Return answers as a column of lists of structs of text."""
-    rows = list(chain.from_iterable(answers))
+def _encode(rows_by_key: Sequence[TableRows], columns: Sequence[str]) -> Any:
+    """Return the rows of each key as an Arrow array of lists of structs of text."""
+    rows = list(chain.from_iterable(rows_by_key))
     values = zip(*rows, strict=True) if rows and rows[0] else ([None] * len(rows) for _ in columns)
     arrays = [pyarrow.array(list(column), pyarrow.string()) for column in values]
     structs = pyarrow.StructArray.from_arrays(arrays, names=list(columns))
-    offsets = pyarrow.array([0, *accumulate(map(len, answers))], pyarrow.int32())
+    offsets = pyarrow.array([0, *accumulate(map(len, rows_by_key))], pyarrow.int32())
     return pyarrow.ListArray.from_arrays(offsets, structs)

@@ -1,1 +1,1 @@
-"""Patterns: `match`, `match_rules` and `MATCH_RECOGNIZE` on the kernel."""
+"""Lowering of `match`, `match_rules` and `MATCH_RECOGNIZE` to the kernel."""

@@ -1,14 +1,15 @@
-"""The bridge to the kernel's row patterns: a frame and a `MATCH_RECOGNIZE` in, tagged rows out.
+"""Lower `MATCH_RECOGNIZE` to the kernel's row patterns.
 
-Spark analyses the expressions; the kernel looks at the plans only. The conditions and measures of a clause
-are formulas over values (`__v0, __v1, ...`), and a value is an expression on one row, an aggregate over rows,
-or the number of the match.
+Spark analyses the expressions; the kernel uses the analysed plans. The conditions and measures of a clause
+are formulas over values (`__v0, __v1, ...`); a value is an expression on one row, an aggregate over rows, or
+the number of the match.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -50,10 +51,9 @@ _QUERY = re.compile(r"\b__q(\d+)\b")
 def find_row_patterns(
     frame: DataFrame, node: RowPattern, *, time: Time = "event", counts: Counts | None = None
 ) -> DataFrame:
-    """Return the tagged rows of a step: `main` holds the matches, `late` the rows that came too late.
+    """Return the tagged rows of a step: matches in `main`, late rows in `late`.
 
-    Over a stream it waits for the watermark; over a batch it takes all rows at once, in the order of their
-    time.
+    Rows of a stream are processed when the watermark has passed them, rows of a batch in event time order.
     """
     step = Expressions(frame, node).step(node.clause, time=time)
     return run_keyed_step(frame, step, counts)
@@ -69,24 +69,24 @@ class Expressions:
         self._extended = frame.withColumns(empty)
         self._formulas = _Formulas.of(node, visible)
         try:
-            self._made = self._formulas.constant(frame.sparkSession).over(self._extended, node)
+            self._frames = self._formulas.run_subqueries(frame.sparkSession).analyse(self._extended, node)
         except AnalysisException as error:
             raise PlanError([self._formulas.translate_error(error, node, visible)]) from None
 
     def step(self, clause: MatchRecognize, *, time: Time = "event") -> Any:
-        """Return the step as the kernel knows it; the clause must have these conditions and measures."""
-        aggregates = self._made.aggregates
+        """Return the kernel's step; the clause must have the same conditions and measures."""
+        aggregates = self._frames.aggregates
         return kernel(self._frame.sparkSession).matchrecognize.RowPatternStep.apply(
             java_frame(self._frame),
             java_frame(self._extended),
-            java_frame(self._made.rows),
+            java_frame(self._frames.rows),
             None if aggregates is None else java_frame(aggregates),
-            java_frame(self._made.results),
+            java_frame(self._frames.results),
             json.dumps(self._formulas.declaration(clause, self._frame.columns, time)),
         )
 
     def driver(self, clause: MatchRecognize) -> KeyedStepDriver:
-        """Return the step in virtual time."""
+        """Return a driver of the step in virtual time."""
         return KeyedStepDriver(self._frame.sparkSession, self.step(clause))
 
 
@@ -109,39 +109,36 @@ class _Formulas:
     @staticmethod
     def of(node: RowPattern, columns: tuple[str, ...]) -> _Formulas:
         clause = node.clause
-        holed = [clause.condition(text, columns, where=f"`{node.name}`") for _, text in clause.define]
-        holed += [clause.measure(text, columns, where=f"`{node.name}`") for _, text in clause.measures]
+        templates = [clause.condition(text, columns, where=f"`{node.name}`") for _, text in clause.define]
+        templates += [clause.measure(text, columns, where=f"`{node.name}`") for _, text in clause.measures]
         values, subqueries, texts = list[Value](), list[Subquery](), list[str]()
-        for template in holed:
-            moved = _shift_positions(template, len(subqueries))
+        for template in templates:
+            shifted = _shift_subqueries(template, len(subqueries))
             subqueries += template.subqueries
-            values += [value for value in moved.values if value not in values]
-            at = [values.index(value) for value in moved.values]
-            texts.append(_VALUE.sub(lambda match, at=at: f"__v{at[int(match[1])]}", moved.text))  # type: ignore[misc]
+            values += [value for value in shifted.values if value not in values]
+            at = [values.index(value) for value in shifted.values]
+            texts.append(_VALUE.sub(lambda match, at=at: f"__v{at[int(match[1])]}", shifted.text))  # type: ignore[misc]
         return _Formulas(
             tuple(texts), tuple(values), tuple(name for name, _ in clause.define), tuple(subqueries)
         )
 
-    def constant(self, spark: SparkSession) -> _Formulas:
-        """With subqueries replaced by what they give: they may not depend on rows."""
-        known = [_literal(spark, query) for query in self.subqueries]
+    def run_subqueries(self, spark: SparkSession) -> _Formulas:
+        """Replace subqueries, which cannot depend on rows, by their results."""
+        literals = [_literal(spark, query) for query in self.subqueries]
 
-        def put(text: str) -> str:
-            return _QUERY.sub(lambda match: known[int(match[1])], text)
+        def replace_subqueries(text: str) -> str:
+            return _QUERY.sub(lambda match: literals[int(match[1])], text)
 
-        values = tuple(
-            value if not isinstance(value, Navigation | Aggregation) else _with_text(value, put(value.text))
-            for value in self.values
-        )
-        return _Formulas(tuple(map(put, self.texts)), values, self.conditions, ())
+        values = _map_texts(self.values, replace_subqueries)
+        return _Formulas(tuple(map(replace_subqueries, self.texts)), values, self.conditions, ())
 
-    def over(self, extended: DataFrame, node: RowPattern) -> _Frames:
-        """Return the expressions, analysed by Spark over the input's columns."""
+    def analyse(self, extended: DataFrame, node: RowPattern) -> _Frames:
+        """Return the expressions, analysed by Spark over the columns of the input."""
         on_rows = [value for value in self.values if isinstance(value, Navigation)]
         over_rows = [value for value in self.values if isinstance(value, Aggregation)]
         rows = extended.select(*(F.expr(value.text).alias(f"__r{i}") for i, value in enumerate(on_rows)))
-        made = [F.expr(value.text).alias(f"__a{i}") for i, value in enumerate(over_rows)]
-        aggregates = extended.groupBy().agg(*made) if made else None
+        columns = [F.expr(value.text).alias(f"__a{i}") for i, value in enumerate(over_rows)]
+        aggregates = extended.groupBy().agg(*columns) if columns else None
         types: dict[Value, DataType] = {v: f.dataType for v, f in zip(on_rows, rows.schema, strict=True)}
         if aggregates is not None:
             types |= {v: f.dataType for v, f in zip(over_rows, aggregates.schema, strict=True)}
@@ -153,7 +150,7 @@ class _Formulas:
             ),
         )
         results = empty.select(*(F.expr(text).alias(f"__f{i}") for i, text in enumerate(self.texts)))
-        self._refuse_values(results, node)
+        self._check_conditions(results, node)
         return _Frames(rows, aggregates, results)
 
     def translate_error(
@@ -164,12 +161,12 @@ class _Formulas:
         if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
             name = (error.getMessageParameters() or {}).get("objectName", "").strip("`")
             at = _position_of(node, name)
-            return Problem(where, f"there is no column `{name}`{at}", did_you_mean(name, columns))
+            return Problem(where, f"unknown column `{name}`{at}", did_you_mean(name, columns))
         text = " ".join(str(error).split("SQLSTATE")[0].split())
         reason = re.sub(r"^\[[A-Z_.]+\]\s*", "", text).rstrip(" .;") + quoted_expression(str(error))
-        return Problem(where, _VALUE.sub(lambda match: _format_problem(self.values[int(match[1])]), reason))
+        return Problem(where, _VALUE.sub(lambda match: _format_value(self.values[int(match[1])]), reason))
 
-    def _refuse_values(self, results: DataFrame, node: RowPattern) -> None:
+    def _check_conditions(self, results: DataFrame, node: RowPattern) -> None:
         for (name, text), field in zip(node.clause.define, results.schema, strict=False):
             if not isinstance(field.dataType, BooleanType):
                 at = position_of(node.query, text.at)
@@ -179,9 +176,9 @@ class _Formulas:
                 raise PlanError([Problem(f"`{node.name}`", what, "write a comparison, such as A.price > 10")])
 
     def declaration(self, clause: MatchRecognize, columns: list[str], time: str) -> dict[str, Any]:
-        """Return the clause as the kernel reads it."""
-        called = {name.lower(): name for name in columns}
-        order = [(key, called.get((plain_column(key.text) or "").lower())) for key in clause.order_by]
+        """Return the declaration of the clause for the kernel."""
+        spelled = {name.lower(): name for name in columns}
+        order = [(key, spelled.get((plain_column(key.text) or "").lower())) for key in clause.order_by]
         first = len(self.conditions)
         return {
             "pattern": clause.pattern.plain(),
@@ -193,7 +190,7 @@ class _Formulas:
             "skip": clause.skip,
             "skip_to": list(clause.skip_to),
             "within": clause.within,
-            "keys": [called[name.lower()] for name in clause.partition_by],
+            "keys": [spelled[name.lower()] for name in clause.partition_by],
             "order": [column for _, column in order if column is not None],
             "ties": [
                 {"column": column, "descending": key.descending, "nulls_last": key.nulls_last}
@@ -227,8 +224,8 @@ def _position_of(node: RowPattern, name: str) -> str:
     return f" ({position_of(node.query, min(places))})" if places else ""
 
 
-def _format_problem(value: Value) -> str:
-    """Return a value as one would write it."""
+def _format_value(value: Value) -> str:
+    """Return a value in the syntax of the clause."""
     if isinstance(value, MatchNumber):
         return "MATCH_NUMBER()"
     if isinstance(value, Aggregation):
@@ -237,21 +234,20 @@ def _format_problem(value: Value) -> str:
     return ".".join((*value.labels[:1], inner)) if value.text != CLASSIFIER else inner
 
 
-def _shift_positions(holed: ExpressionTemplate, by: int) -> ExpressionTemplate:
-    """With its subqueries numbered from `by` on."""
+def _shift_subqueries(template: ExpressionTemplate, by: int) -> ExpressionTemplate:
+    """Add `by` to the numbers of subqueries."""
 
-    def put(text: str) -> str:
+    def shift(text: str) -> str:
         return _QUERY.sub(lambda match: f"__q{int(match[1]) + by}", text)
 
-    values = tuple(
-        _with_text(value, put(value.text)) if isinstance(value, Navigation | Aggregation) else value
-        for value in holed.values
+    return ExpressionTemplate(shift(template.text), _map_texts(template.values, shift), template.subqueries)
+
+
+def _map_texts(values: tuple[Value, ...], convert: Callable[[str], str]) -> tuple[Value, ...]:
+    return tuple(
+        replace(value, text=convert(value.text)) if isinstance(value, Navigation | Aggregation) else value
+        for value in values
     )
-    return ExpressionTemplate(put(holed.text), values, holed.subqueries)
-
-
-def _with_text(value: Navigation | Aggregation, text: str) -> Value:
-    return replace(value, text=text)
 
 
 def _literal(spark: SparkSession, query: Subquery) -> str:

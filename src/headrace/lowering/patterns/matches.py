@@ -1,9 +1,8 @@
-"""The bridge to the kernel's patterns: a frame in, tagged rows out.
+"""Lower `match` to the kernel's patterns.
 
-The kernel gets the pattern as JSON (`declaration`) and the frame with Headrace's own columns. Conditions go
-as text, which the kernel reads with Spark's parser: those on the row alone become columns, those on rows
-matched so far are evaluated in the step. A pyspark Column refers only to its own row, and becomes a column
-here.
+The kernel receives the pattern as JSON (`declaration`) and the frame with hidden columns. Conditions are
+text, which the kernel parses with Spark's parser: conditions on the row alone become columns, others are
+evaluated in the step. A pyspark Column, which can refer to its row only, becomes a column here.
 """
 
 from __future__ import annotations
@@ -28,13 +27,11 @@ def find_matches(
     """Return the tagged rows of a pattern: `__output` is `main`, `timeouts` or `late`.
 
     Args:
-        frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is
-            known; if it is a stream, under a watermark, unless `time` is the clock. If not, the pattern is
-            found to its end.
-        keys: Names of the key's columns.
-        node: The pattern.
-        time: `clock` for ingestion and processing time, where the clock is the watermark.
-        counts: Where rows are counted.
+        frame: the input, as for `run_keyed_step`; a stream has a watermark, unless `time` is the clock.
+        keys: the names of the key columns.
+        node: the pattern.
+        time: `clock` for ingestion and processing time, where the watermark is the clock.
+        counts: the row counters of a stream.
     """
     declared = PatternDeclaration(node, keys, time=time)
     ready = declared.over(frame)
@@ -43,7 +40,7 @@ def find_matches(
 
 
 def match_driver(frame: DataFrame, keys: Sequence[str], node: Match) -> KeyedStepDriver:
-    """Return a pattern in virtual time; it takes the columns of `frame`, whose rows are not read."""
+    """Return a driver of a pattern in virtual time; of `frame`, only the columns are used."""
     declared = PatternDeclaration(node, keys)
     step = kernel(frame.sparkSession).patterns.MatchStep.apply(java_frame(frame), declared.text)
     return KeyedStepDriver(frame.sparkSession, step)

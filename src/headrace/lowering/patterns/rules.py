@@ -1,7 +1,4 @@
-"""The bridge to the kernel's rules.
-
-A frame in, tagged rows out, and Spark's analysis of a rule before the kernel loads it.
-"""
+"""Lower `match_rules` to the kernel's rules, and check rules with Spark's analyzer before they are loaded."""
 
 from __future__ import annotations
 
@@ -27,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class RuleStep(RuleChecks):
-    """The kernel's step, and the checks of a rule before it gets there."""
+    """The kernel's step of rules, and the checks of a rule before it is loaded."""
 
     def __init__(
         self, frame: DataFrame, graph: Graph, node: MatchRules, keys: Sequence[str], *, time: Time = "event"
     ) -> None:
-        """Take the step's columns from `frame`, whose rows are not looked at."""
+        """Create the step over the columns of `frame`."""
         super().__init__(graph, node, keys, time=time)
         self.frame = frame
         declared = {
@@ -47,15 +44,15 @@ class RuleStep(RuleChecks):
         )
 
     def problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
-        """Why a rule can't be used; none where it can."""
+        """Yield the reasons why a rule cannot be used, each with a hint."""
         known = list(super().problems(rule))
-        yield from known or self._of_kernel(rule)
+        yield from known or self._kernel_problems(rule)
 
     def rows(self, counts: Counts | None = None) -> DataFrame:
         """Return the tagged rows: `__output` is `main`, `timeouts` or `late`."""
         return run_keyed_step(self.frame, self.kernel, counts)
 
-    def _of_kernel(self, rule: Rule) -> Iterator[tuple[str, str]]:
+    def _kernel_problems(self, rule: Rule) -> Iterator[tuple[str, str]]:
         try:
             self.kernel.check(self.declared(rule))
         except (PySparkException, JavaError) as error:

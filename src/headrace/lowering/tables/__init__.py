@@ -1,1 +1,1 @@
-"""The bridge to the kernel's tables."""
+"""Lowering of tables to the kernel."""

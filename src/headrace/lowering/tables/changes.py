@@ -1,4 +1,4 @@
-"""Changelogs as frames: the label of each row, and the net effect of a micro-batch."""
+"""Changelogs as DataFrames: the label of each row, and the net changes of a micro-batch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 CHANGE = "change"
 LABEL = f"{HIDDEN}change"
-"""The label of a row of a changelog; it stays when the user drops `change`."""
+"""The label of a row of a changelog; it is kept if the user drops `change`."""
 PANE_LABEL = f"{HIDDEN}pane_change"
-"""The label that a pane in retracting mode has for stateful steps; sinks read `pane.retraction`."""
+"""The label of a pane in retracting mode, for stateful steps; sinks read `pane.retraction`."""
 PRESENT = f"{HIDDEN}present"
-"""The number of rows that a pane over a changelog consists of."""
+"""The number of rows of a pane over a changelog."""
 
 
 def is_changelog(frame: DataFrame) -> bool:
@@ -28,15 +28,15 @@ def is_changelog(frame: DataFrame) -> bool:
 
 
 def removes() -> Column:
-    """Return the condition that a row removes an earlier one; a row without a label is an insert."""
+    """Return a condition that is true if a row removes an earlier one; a row without a label is an insert."""
     return F.coalesce(F.col(LABEL).isin("update_before", "delete"), F.lit(False))
 
 
 def label_panes(panes: DataFrame, mode: str) -> DataFrame:
     """Return the panes of a window that fires more than once, with the label that stateful steps read.
 
-    A pane over a changelog whose rows have all been removed is left out. In accumulating mode sinks get it if
-    they have got an earlier one.
+    A pane over a changelog whose rows have all been removed is left out; in accumulating mode, sinks receive
+    it if they have received an earlier pane.
 
     Args:
         panes: the panes of the kernel.
@@ -58,7 +58,7 @@ def label_panes(panes: DataFrame, mode: str) -> DataFrame:
 
 
 def as_changes(frame: DataFrame) -> DataFrame:
-    """Return the rows as a stateful step reads them: a retraction removes the pane that it repeats."""
+    """Return panes as a changelog for a stateful step: a retraction removes the pane that it repeats."""
     name = next((label for label in (PANE_LABEL, REFINED) if label in frame.columns), None)
     if name is None:
         return frame
@@ -81,10 +81,7 @@ def net_changes(frame: DataFrame) -> DataFrame:
 
 
 def upserts(frame: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return one row for each key that changed: its new row, or its last one with `__deleted`.
-
-    A sink with a key can apply them in any order.
-    """
+    """Return one row per changed key, its new row or its last one with `__deleted`, in any order."""
     changes = net_changes(frame)
     names = [name for name in changes.columns if name != "__sign"]
     row = F.struct(*(F.col(f"`{name}`") for name in names))
@@ -94,10 +91,10 @@ def upserts(frame: DataFrame, key: Sequence[str]) -> DataFrame:
 
 
 def for_sink(frame: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return the rows that a sink writes: upserts if it applies the changes of a table by key, else all rows.
+    """Return the rows that a sink writes: upserts if it applies changes by key, otherwise all rows.
 
-    A running aggregate has no column `change`: without a key, a sink gets the new row of each changed key.
-    A key that is not among the columns is left to the sink, which reports it.
+    A running aggregate has no column `change`: a sink without a key receives the new row of each changed key.
+    A sink reports a key column that does not exist.
     """
     if not is_changelog(frame):
         return drop_hidden(frame)

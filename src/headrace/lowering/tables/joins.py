@@ -1,7 +1,7 @@
-"""Joins with tables: both sides in one frame, the step of the kernel, and the columns of its results.
+"""Lower joins with tables: rows of both sides in one frame, the kernel's step, and the result columns.
 
-A left row has its own columns; a right row has the struct `__right`. Beside them are the keys `__key0`,
-`__key1`, ..., the event time, the arrival order, and the labels of changelogs.
+A left row has its columns, a right row the struct `__right`. Both have the keys `__key0`, `__key1`, ..., the
+event time, the arrival order, and the labels of changelogs.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.errors import PlanError, Problem
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import HIDDEN, POSITION, TIME, column
-from headrace.lowering.joins.joins import column_or_key
+from headrace.lowering.expressions import HIDDEN, POSITION, TIME
+from headrace.lowering.joins.joins import pair_columns
 from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
 from headrace.lowering.tables.changes import CHANGE, LABEL, is_changelog
 from headrace.lowering.tables.steps import CDC_DELETE, run_step, step_time, with_time
 from headrace.spark.gateway import kernel
-from headrace.steps.facts import duplicates
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 _ROW, _LABEL, _DELETED = "__right", "__right_change", "__deleted"
 _PREFIX = "__right_"
-"""Prefix of the right columns, which may have the names of left ones."""
+"""Prefix of the right columns, which may have the same names as left ones."""
 
 
 def join_table_rows(
@@ -45,7 +43,7 @@ def join_table_rows(
 
 
 def declare_join(node: TableJoin, facts: Sequence[Facts]) -> str:
-    """Return a join as the kernel reads it."""
+    """Return the declaration of a join for the kernel, as JSON."""
     left, right = facts
     return json.dumps(
         {
@@ -65,11 +63,11 @@ def pack_table(left: DataFrame, right: DataFrame, node: TableJoin, *, cdc: bool 
     """Return the rows of both sides in one frame; keys of different types are widened."""
     own = [F.col(f"`{name}`") for name in left.columns if not name.startswith(HIDDEN)]
     labels = [LABEL] if is_changelog(left) else []
-    rows = with_time(left).select(*own, *_shared(left, [key for key, _ in node.on]), *labels)
+    rows = with_time(left).select(*own, *_common_columns(left, [key for key, _ in node.on]), *labels)
     partners = with_time(right)
     partners = partners.select(
         F.struct(*_right_columns(partners, cdc=cdc)).alias(_ROW),
-        *_shared(partners, [key for _, key in node.on]),
+        *_common_columns(partners, [key for _, key in node.on]),
         *_labels(partners, cdc=cdc),
     )
     return rows.unionByName(partners, allowMissingColumns=True)
@@ -81,7 +79,7 @@ def _right_columns(frame: DataFrame, *, cdc: bool) -> list[Column]:
     return [*(F.col(f"`{name}`").alias(f"{_PREFIX}{name}") for name in names), F.col(TIME)]
 
 
-def _shared(frame: DataFrame, on: Sequence[str]) -> list[Column]:
+def _common_columns(frame: DataFrame, on: Sequence[str]) -> list[Column]:
     """Return the keys, the time and the arrival order."""
     keys = [F.col(f"`{key}`").alias(name) for key, name in zip(on, key_names(len(on)), strict=True)]
     return [
@@ -106,25 +104,12 @@ def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame
     """
     labels = [name for name in (CHANGE, LABEL) if LABEL in rows.columns]
     right = [name for name in rows.columns if name.startswith(_PREFIX)]
-    left = [n for n in rows.columns if not n.startswith(HIDDEN) and n not in labels]
-    partners = [name.removeprefix(_PREFIX) for name in right]
-    structs = rows.select(
+    left = [name for name in rows.columns if not name.startswith(HIDDEN) and name not in labels]
+    pairs = rows.select(
         F.struct(*(F.col(f"`{name}`") for name in left)).alias(LEFT),
         F.struct(*(F.col(f"`{name}`").alias(name.removeprefix(_PREFIX)) for name in right)).alias(RIGHT),
         *labels,
         TIME,
     )
-    if node.select is not None:
-        chosen = {name: column(item) for name, item in node.select}
-    else:
-        names = node.result_columns(left, partners) or ()
-        if clash := duplicates(names):
-            raise PlanError([Problem(where, f"two columns are called `{clash[0]}`", node.duplicate_hint)])
-        partner_of = {key.lower(): other for key, other in node.on if node.outer_right}
-        chosen = {
-            name: column_or_key(name, partner_of.get(name.lower()))
-            if name in left
-            else F.col(f"{RIGHT}.`{name}`")
-            for name in names
-        }
-    return structs.select(*(item.alias(name) for name, item in chosen.items()), *labels, TIME)
+    columns = pair_columns(pairs, node, node.on if node.outer_right else (), where)
+    return pairs.select(*(item.alias(name) for name, item in columns.items()), *labels, TIME)

@@ -1,4 +1,4 @@
-"""From the nodes of tables to tagged rows of the kernel."""
+"""Lower table steps to the kernel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CDC_DELETE = "change.op = 'delete'"
 
 
 def step_time(facts: Facts) -> str:
-    """Return the time of a step as the kernel names it: `event`, `clock` or `none`."""
+    """Return the time of a step for the kernel: `event`, `clock` or `none`."""
     if not facts.timed:
         return "none"
     return "clock" if facts.by_clock else "event"

@@ -1,1 +1,1 @@
-"""Windows: on the kernel, on Spark's own operators, and aggregates in Python."""
+"""Lowering of windows to the kernel or to Spark's operators; aggregates in Python."""

@@ -1,7 +1,4 @@
-"""Windows on Spark's own operators: where late rows need only be counted, nothing is faster.
-
-They fire once, when the watermark passes the window's end.
-"""
+"""Windows on Spark's own operators, the fastest tier: they fire once and can only count late rows."""
 
 from __future__ import annotations
 
@@ -20,10 +17,7 @@ if TYPE_CHECKING:
 def aggregate_native_windows(
     frame: DataFrame, node: WindowAggregate, keys: list[Column], aggregates: list[Column]
 ) -> DataFrame:
-    """Panes of tumbling, sliding or session windows.
-
-    Keys, `window`, aggregates, `pane`, and their event time.
-    """
+    """Return panes of tumbling, sliding or session windows: keys, `window`, aggregates, `pane` and `__ts`."""
     grouped = frame.groupBy(*keys, _window(node.window).alias("window")).agg(*aggregates)
     names = [name for name, _ in node.keys]
     values = [name for name, _ in node.aggregates]
@@ -48,7 +42,7 @@ def _window(window: Window) -> Column:
         case Sliding(size, every):
             return F.window("__ts", _text(size), _text(every))
         case Session(gap):
-            # Spark merges sessions that touch; ours are half open, so the native gap is a microsecond less.
+            # Spark merges sessions that touch; Headrace's are half open, so the gap is a microsecond less.
             return F.session_window("__ts", _text(gap - 1))
     raise NotImplementedError(type(window).__name__)
 

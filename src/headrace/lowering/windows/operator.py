@@ -1,9 +1,8 @@
-"""The bridge to the kernel's windows: a frame in, tagged rows out.
+"""Lower windows to the kernel.
 
-The kernel gets a declaration as JSON (`declaration`), the frame with Headrace's own columns, and the
-aggregates as the analysed plan of `frame.groupBy(...).agg(...)`, of which only the plan is looked at. What
-comes out are tagged rows: `__output` is `main` or `late`, and the struct column `__main` or `__late` holds
-the row.
+The kernel receives a declaration as JSON (`declaration`), the frame with hidden columns, and the aggregates
+as the analysed plan of `frame.groupBy(...).agg(...)`, which is not executed. It returns tagged rows:
+`__output` is `main` or `late`, and the row is in the struct `__main` or `__late`.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ _WORDS: dict[type[Trigger], str] = {
 
 
 def declaration(window: Window, emission: Emission, *, time: Time = "event", ttl: int | None = None) -> str:
-    """Return a windowed step as the kernel reads it.
+    """Return the declaration of a windowed step for the kernel.
 
-    With `time="clock"` the clock is the watermark: ingestion and processing time.
+    With `time="clock"` (ingestion and processing time) the watermark is the clock.
 
     >>> from headrace import windows
     >>> declaration(windows.session("10 seconds"), Emission())
@@ -109,16 +108,14 @@ def aggregate_windows(
     """Return the tagged rows of a windowed step.
 
     Args:
-        frame: The input with `__ts timestamp` (null: no event time), and `__position` where arrival order is
-            known. A stream has a watermark, unless `time` is the clock. Over a batch no row is too late, and
-            its end is the end of the input.
-        keys: Names of the key's columns; none for one key over all rows.
-        window: The kind of window.
-        emission: When it emits.
+        frame: the input, as for `run_keyed_step`; a stream has a watermark, unless `time` is the clock.
+        keys: the names of the key columns; empty for windows over all rows.
+        window: the window.
+        emission: trigger, lateness and mode.
         aggregates: Spark aggregates by the name of their column.
-        time: `clock` for ingestion and processing time, where the clock is the watermark.
-        ttl: How long after its last row the state of a key is kept.
-        counts: The row accounting of a stream.
+        time: `clock` for ingestion and processing time, where the watermark is the clock.
+        ttl: how long after its last row the state of a key is kept.
+        counts: the row counters of a stream.
     """
     ready = add_conditions(frame, window)
     declared = declaration(window, emission, time=time, ttl=ttl)
@@ -126,7 +123,7 @@ def aggregate_windows(
 
 
 def add_conditions(frame: DataFrame, window: Window) -> DataFrame:
-    """Return the frame with the columns a window looks at: `__when` for a condition, `__of` for a value."""
+    """Add the columns that a window reads: `__when` for a condition, `__of` for a value."""
     if isinstance(window, Punctuation | Landmark) and window.when is not None:
         return frame.withColumn("__when", functions.expr(window.when).cast("boolean"))
     if isinstance(window, Delta):
@@ -135,12 +132,7 @@ def add_conditions(frame: DataFrame, window: Window) -> DataFrame:
 
 
 class WindowDriver:
-    """A windowed step in virtual time without a streaming query.
-
-    The kernel's per-key logic over state in memory.
-
-    For tests: a script of batches takes milliseconds. Times are whole microseconds in both directions.
-    """
+    """Runs a windowed step in virtual time without a streaming query, like `KeyedStepDriver`; for tests."""
 
     def __init__(
         self,
@@ -150,16 +142,13 @@ class WindowDriver:
         *,
         window: Window | None = None,
     ) -> None:
-        """Take the step's columns from `frame`, whose rows are not looked at.
-
-        `window` declares the columns that it reads.
-        """
+        """Create a driver over the columns of `frame`; `window` adds the columns that it reads."""
         ready = frame if window is None else add_conditions(frame, window)
         self._frame, self._ready = frame, ready
         self._step = _step(ready, keys, aggregates, declaration(Global(), Emission()))
 
     def run(self, declared: str, script: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the output of each batch of a script, from an empty state; see `KeyedStepDriver.run`."""
+        """Return the output of each batch of a script; see `KeyedStepDriver.run`."""
         step = self._step.withSpec(declared)
         return KeyedStepDriver(self._frame.sparkSession, step, self._frame, self._ready).run(script)
 

@@ -1,17 +1,13 @@
-"""Aggregates in Python.
+"""Aggregates in Python over the panes of the kernel.
 
-The kernel collects the arguments of each pane's rows, and Python folds them, through Arrow.
-
-The step's aggregate becomes `collect_list(struct(arguments))`, and the list that a pane carries becomes the
-result in the part of the query that runs on the micro-batch. So windows, triggers, modes and late rows are
-the kernel's, as ever.
+The aggregate of the step is lowered to `collect_list(struct(arguments))`; on the micro-batch, an Arrow
+function computes the result from the list of each pane. Windows, triggers, modes and late rows do not change.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-import sysconfig
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
@@ -19,6 +15,7 @@ from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import AggregateError, PlanError, Problem
+from headrace.lowering.code.shipping import is_installed
 from headrace.steps.expressions import PythonFold
 
 if TYPE_CHECKING:
@@ -34,35 +31,35 @@ _FAILURE = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")
 
 
 def fold_results(frame: DataFrame, node: WindowAggregate) -> DataFrame:
-    """Return the panes of a step with lists turned into results, each in its place."""
+    """Return the panes of a step with the results of Python aggregates instead of their lists."""
     for name, item in node.aggregates:
         if isinstance(item, PythonFold):
             frame = frame.withColumn(name, _result(F.col(f"`{name}`"), node.name, name, item.aggregate))
     return frame
 
 
-def refuse_unpicklable(where: str, node: WindowAggregate) -> None:
-    """Find out before anything runs whether executors can get the aggregates.
+def check_picklable(where: str, node: WindowAggregate) -> None:
+    """Check that Python aggregates can be sent to executors.
 
     Raises:
-        PlanError: one can't be pickled.
+        PlanError: an aggregate cannot be pickled.
     """
     problems = []
     for name, item in node.aggregates:
         if isinstance(item, PythonFold):
             try:
-                _send_by_value(item.aggregate)
+                _register_modules(item.aggregate)
                 cloudpickle.dumps(item.aggregate)  # type: ignore[no-untyped-call]
             except Exception as error:  # pickling runs code of the instance
-                what = f"`{name}`: {type(item.aggregate).__name__} can't be sent to the executors: {error}"
-                hint = "keep what can't be pickled out of the instance; make it in zero() or result()"
+                what = f"`{name}`: {type(item.aggregate).__name__} cannot be sent to the executors: {error}"
+                hint = "create what cannot be pickled in zero() or result(), not in the instance"
                 problems.append(Problem(where, what, hint))
     if problems:
         raise PlanError(problems)
 
 
 def as_aggregate_error(error: BaseException) -> AggregateError | None:
-    """Return the failure of an aggregate in Python, without the errors of Spark around it."""
+    """Return the failure of a Python aggregate in an error of Spark; None for other errors."""
     failure = _FAILURE.search(str(error))
     return AggregateError(failure["what"], where=f"`{failure['step']}`") if failure else None
 
@@ -73,15 +70,15 @@ def _result(column: Column, step: str, name: str, aggregate: Aggregate) -> Colum
     from pyspark.sql.types import _parse_datatype_string
 
     kind = _parse_datatype_string(aggregate.returns)
-    fold = _folding(step, name, aggregate, to_arrow_type(kind, timezone="UTC"))
+    fold = _arrow_function(step, name, aggregate, to_arrow_type(kind, timezone="UTC"))
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
-    make: Any = arrow_udf  # its stubs require the older form of the signature
-    result: Column = make(fold, returnType=kind)(column)
+    udf: Any = arrow_udf  # its stubs do not have this signature
+    result: Column = udf(fold, returnType=kind)(column)
     return result
 
 
-def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[[Any], Any]:
-    """Return the function that runs in Python's own process; it must need nothing of Headrace there."""
+def _arrow_function(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[[Any], Any]:
+    """Return the function that runs in Python workers, where Headrace may not be installed."""
     label = error_label(step, name, aggregate)
 
     def fold(lists: pyarrow.Array) -> pyarrow.Array:
@@ -89,25 +86,24 @@ def _folding(step: str, name: str, aggregate: Aggregate, kind: Any) -> Callable[
         try:
             return pyarrow.array(results, type=kind, from_pandas=False)
         except (pyarrow.ArrowException, TypeError, ValueError) as error:
-            raise RuntimeError(f"{label} gave a result that isn't {aggregate.returns}: {error}") from error
+            what = f"{label} returned a result that is not {aggregate.returns}: {error}"
+            raise RuntimeError(what) from error
 
-    fold.__annotations__ = {
-        "lists": pyarrow.Array,
-        "return": pyarrow.Array,
-    }  # by which Spark knows how to call it
+    # Spark needs the types; annotations are strings in this module.
+    fold.__annotations__ = {"lists": pyarrow.Array, "return": pyarrow.Array}
     return fold
 
 
 def error_label(step: str, name: str, aggregate: Aggregate) -> str:
-    """Return the name of an aggregate in errors, by which `as_aggregate_error` finds them."""
+    """Return the start of an error of an aggregate, by which `as_aggregate_error` recognises it."""
     return f"{MARK} [{step}] `{name}`: {type(aggregate).__name__}"
 
 
 def fold_rows(label: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> Any:
-    """Return the result over a pane's rows.
+    """Return the result over the rows of a pane.
 
     Raises:
-        RuntimeError: the aggregate raised; the text begins with `name`.
+        RuntimeError: the aggregate raised; the message starts with `label`.
     """
     try:
         return aggregate.fold(rows)
@@ -125,26 +121,15 @@ def _rows(lists: Any) -> Iterator[Iterator[tuple[Any, ...]]]:
     columns = [child.to_pylist() for child in lists.flatten().flatten()]
     at = 0
     for length in lists.value_lengths().to_pylist():
-        upto = at + (length or 0)
-        yield zip(*(column[at:upto] for column in columns), strict=True)
-        at = upto
+        end = at + (length or 0)
+        yield zip(*(column[at:end] for column in columns), strict=True)
+        at = end
 
 
-def _send_by_value(aggregate: Aggregate) -> None:
-    """Have classes of the user's own files pickled whole: executors can't import them."""
-    for cls in type(aggregate).__mro__:
-        module = sys.modules.get(cls.__module__)
+def _register_modules(aggregate: Aggregate) -> None:
+    """Pickle the user's modules by value, because executors cannot import them."""
+    for name in {cls.__module__ for cls in type(aggregate).__mro__} - {"__main__"}:
+        module = sys.modules.get(name)
         file = getattr(module, "__file__", None)
-        ours = cls.__module__ == "headrace.aggregates"
-        if (
-            module is not None
-            and file is not None
-            and cls.__module__ != "__main__"
-            and (ours or not _check_installed(file))
-        ):
+        if module and file and (name == "headrace.aggregates" or not is_installed(file)):
             cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
-
-
-def _check_installed(file: str) -> bool:
-    paths = sysconfig.get_paths()
-    return file.startswith(tuple(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

@@ -1,8 +1,7 @@
-"""Deletes files of exchanges that every reader has committed.
+"""Delete files of exchanges that every reader has committed.
 
-Spark's file source logs, per offset, the files it has read: `sources/<n>/<offset>` in the checkpoint of the
-reader. The offsets of its last committed epochs show which of them it never reads again, not even after a
-restart.
+Spark's file source logs the files of each offset in `sources/<n>/<offset>` of the reader's checkpoint. Files
+up to the offset of the last but one committed epoch are never read again, not even after a restart.
 """
 
 from __future__ import annotations
@@ -20,10 +19,13 @@ CLEANED = "_cleaned"
 
 
 class ExchangeCleaner:
-    """Deletes files of the exchanges of one run."""
+    """Delete files of the exchanges of one run.
+
+    Args:
+        readers: by the directory of each exchange, the checkpoints of the queries that read it.
+    """
 
     def __init__(self, readers: Mapping[Path, Sequence[Path]]) -> None:
-        """Name the exchanges: the directory of each, and the checkpoints of the queries that read it."""
         self._readers = readers
         self._next = time.monotonic() + PERIOD
 
@@ -38,14 +40,14 @@ class ExchangeCleaner:
         for exchange, checkpoints in self._readers.items():
             stored = {file.name for file in exchange.glob("*.parquet")}
             for checkpoint in checkpoints:
-                stored &= set(_files_committed(checkpoint, exchange))
+                stored &= set(_committed_files(checkpoint, exchange))
             if stored:
                 (exchange / CLEANED).touch()
             for name in stored:
                 (exchange / name).unlink(missing_ok=True)
 
 
-def _files_committed(checkpoint: Path, exchange: Path) -> Iterator[str]:
+def _committed_files(checkpoint: Path, exchange: Path) -> Iterator[str]:
     """Yield the names of files of an exchange that a reader has committed before its last epoch."""
     spark = checkpoint / "spark"
     epochs = sorted(int(file.name) for file in (spark / "commits").glob("[0-9]*"))
@@ -54,16 +56,12 @@ def _files_committed(checkpoint: Path, exchange: Path) -> Iterator[str]:
     lines = (spark / "offsets" / str(epochs[-2])).read_text().splitlines()[2:]
     for source, offset in enumerate(lines):
         if '"logOffset"' in offset:
-            yield from _files_logged(
-                spark / "sources" / str(source), json.loads(offset)["logOffset"], exchange
-            )
+            last = json.loads(offset)["logOffset"]
+            yield from _logged_files(spark / "sources" / str(source), last, exchange)
 
 
-def _files_logged(log: Path, last: int, exchange: Path) -> Iterator[str]:
-    """Yield the names of files that a file source has logged up to an offset.
-
-    Compacted logs repeat earlier entries.
-    """
+def _logged_files(log: Path, last: int, exchange: Path) -> Iterator[str]:
+    """Yield the names of files that a file source has logged up to an offset, some of them repeatedly."""
     for file in log.glob("[0-9]*"):
         for line in file.read_text().splitlines()[1:]:
             entry = json.loads(line)

@@ -1,10 +1,10 @@
-"""Exchanges: durable logs that carry rows and the watermark from one query to the next, exactly once.
+"""Exchanges: exactly-once logs that pass rows and the watermark from one query to the next.
 
-An exchange is a file sink: Parquet files that become visible epoch by epoch. If the rows have event time,
-each epoch ends with a *watermark marker*: a row with the watermark under which the epoch was computed. The
-reader takes the rows first and the watermark after them, so rows that were emitted on time are on time in the
-next query. Only markers advance the reader's watermark: a pair of a join or an early pane can be ahead of the
-watermark of the step that emitted it.
+An exchange is written by the file sink: Parquet files that become visible epoch by epoch. If the rows have
+event time, each epoch ends with a *watermark marker*: a row with the watermark of the epoch. Rows take effect
+before the marker of their epoch, so rows that were emitted on time are on time in the next query. Only
+markers advance the watermark of the reader, because a step can emit rows ahead of its watermark, such as
+early panes.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ class Exchange:
     """The exchange of one output of one query."""
 
     def __init__(self, directory: str | Path, ref: Ref, *, timed: bool, hold: int = 0) -> None:
-        """Name an exchange.
+        """Declare an exchange.
 
         Args:
             directory: the checkpoint directory of the pipeline.
             ref: the output.
             timed: True if the rows have a time.
-            hold: how long after its event time a row may be emitted: the reader's watermark is held back by
-                it.
+            hold: how long after its event time a row may be emitted, in microseconds; the watermark of the
+                reader is held back by it.
         """
         self.path = exchange_path(directory, ref)
         self.timed = timed
         self.hold = hold
 
     def writer(self) -> Writer:
-        """Return the exactly-once file sink that writes the exchange."""
+        """Return the file sink that writes the exchange."""
         return Files(path=str(self.path), format="parquet").writer()
 
     def add_marker(self, frame: DataFrame, watermark_ms: int) -> DataFrame:
-        """Return the rows of an epoch with the watermark marker, if there is a watermark."""
+        """Return the rows of an epoch, with a watermark marker if there is a watermark."""
         if not self.timed:
             return frame
         rows = frame.withColumn(MARKER, F.lit(False))
@@ -74,8 +74,7 @@ class Exchange:
     ) -> DataFrame:
         """Return the exchange as a stream with a watermark.
 
-        Its markers carry the watermark; the heartbeat source beside it only starts a query that has to run
-        without rows.
+        Its markers advance the watermark; the heartbeat source is needed only for `run_on_start`.
         """
         self.path.mkdir(parents=True, exist_ok=True)
         if not self.timed:
@@ -86,7 +85,7 @@ class Exchange:
         return block_predicate_pushdown(timed)
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """Return all rows that are in the exchange now, as a batch."""
+        """Return the present rows of the exchange as a batch."""
         frame = spark.read.parquet(str(self.path))
         return frame.where(~F.col(MARKER)).drop(MARKER) if self.timed else frame
 

@@ -31,12 +31,12 @@ class Delays:
 
     @classmethod
     def of(cls, reported: Iterable[str]) -> Delays:
-        """Add up the histograms that the kernel reports as JSON."""
+        """Return the sum of the histograms that the kernel reports as JSON."""
         texts = [json.loads(text) for text in reported]
         return cls(_sum(text["behind_clock"] for text in texts), _sum(text["out_of_order"] for text in texts))
 
     def since(self, before: Delays) -> Delays:
-        """Return the delays of the rows after an earlier moment."""
+        """Return the delays of the rows that were counted after `before`."""
         return Delays(
             _difference(self.behind_clock, before.behind_clock),
             _difference(self.out_of_order, before.out_of_order),
@@ -47,7 +47,7 @@ class Delays:
         return percentiles_of((bound + batch_ms, rows) for bound, rows in self.behind_clock.items())
 
     def share_within(self, out_of_order_ms: int) -> float:
-        """Return the share of rows that are at most so far out of order."""
+        """Return the share of rows that are at most `out_of_order_ms` out of order."""
         total = sum(self.out_of_order.values())
         within = sum(rows for bound, rows in self.out_of_order.items() if bound <= out_of_order_ms)
         return within / total if total else 1.0

@@ -1,4 +1,4 @@
-"""Facts of an epoch in Spark's progress report: phases, lag, state, and latency over several epochs."""
+"""Read phases, lag and state size from Spark's progress reports; percentiles of latency."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def state_bytes_of(report: Mapping[str, Any]) -> int:
 
 
 def lag_of(report: Mapping[str, Any]) -> dict[str, int]:
-    """Return the unread records per partition; empty if the sources don't report it.
+    """Return the unread records per partition; empty if the sources do not report it.
 
     >>> source = {"endOffset": {"tx": {"0": 7}}, "latestOffset": {"tx": {"0": 9}}, "description": ""}
     >>> lag_of({"sources": [source]})
@@ -73,7 +73,7 @@ def _bytes_of(operator: Mapping[str, Any]) -> int:
 
 
 def _offsets(reported: Any) -> dict[str, int]:
-    """Return offsets of the form `{"topic": {"0": 12}}` by `topic-0`; none of any other form."""
+    """Return offsets of the form `{"topic": {"0": 12}}` by `topic-0`; empty for other forms."""
     offsets = _parse(reported)
     if not isinstance(offsets, dict):
         return {}

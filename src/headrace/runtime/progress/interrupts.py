@@ -1,4 +1,4 @@
-"""Count Ctrl-C: the first requests a graceful stop, the second ends the run immediately."""
+"""Handle Ctrl-C: the first requests a graceful stop, the second stops the run immediately."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 TICK = 0.25
 """Seconds between two status requests, and the longest time until a Ctrl-C takes effect."""
-STOPPING = "stopping: the current micro-batch finishes first; Ctrl-C again stops at once"
+STOPPING = "stopping after the current micro-batch; press Ctrl-C again to stop immediately"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """A context that counts SIGINT and SIGTERM; the second raises `KeyboardInterrupt`.
+    """A context manager that counts SIGINT and SIGTERM; the second raises `KeyboardInterrupt`.
 
-    The first raises nothing, because it can interrupt a call into the JVM, whose response the next call would
-    then read. Outside of the main thread, which alone receives signals, it counts nothing.
+    The first raises nothing: an exception inside a py4j call would leave a response for the next call to
+    read. Does nothing outside of the main thread, which alone receives signals.
     """
 
     def __init__(self) -> None:
@@ -32,13 +32,13 @@ class Interrupts:
     def __enter__(self) -> Self:
         signals = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
         self._before = {number: signal.getsignal(number) for number in signals}
-        self.take()
+        self.install()
         return self
 
-    def take(self) -> None:
-        """Install the handlers again: a new SparkContext installs its own, which cancels all jobs."""
+    def install(self) -> None:
+        """Install the handlers; call again after a SparkContext has installed its own, which cancels jobs."""
         for number in self._before:
-            signal.signal(number, self._note)
+            signal.signal(number, self._count)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -46,13 +46,13 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _count(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if self.count > 1:
             raise KeyboardInterrupt
 
 
-def each_tick(handle: RunHandle, interrupts: Interrupts, note: Callable[[str], None]) -> Iterator[None]:
+def each_tick(handle: RunHandle, interrupts: Interrupts, show: Callable[[str], None]) -> Iterator[None]:
     """Yield every `TICK` seconds until the run has ended; the first Ctrl-C stops it gracefully.
 
     Raises:
@@ -60,11 +60,11 @@ def each_tick(handle: RunHandle, interrupts: Interrupts, note: Callable[[str], N
         KeyboardInterrupt: the second Ctrl-C.
     """
     stopping: Future[None] | None = None
-    # A graceful stop waits for the current micro-batch; this thread must stay free for the second Ctrl-C.
+    # stop() blocks until the micro-batch has ended; the main thread must stay free for the second Ctrl-C.
     executor = ThreadPoolExecutor(1, thread_name_prefix="stop")
     while not handle.wait(TICK):
         if interrupts.count and stopping is None:
-            note(STOPPING)
+            show(STOPPING)
             stopping = executor.submit(handle.stop)
         yield
     if stopping is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
@@ -22,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def run_with_progress(graph: Graph, options: RunOptions) -> None:
-    """Run a checked plan until it has ended and show its progress, if the options request it.
+    """Run a checked plan until it ends, and show its progress if the options request it.
 
-    The first Ctrl-C is a graceful stop, after which this returns.
+    The first Ctrl-C stops the run gracefully.
 
     Raises:
         KeyboardInterrupt: the second Ctrl-C.
@@ -32,15 +31,19 @@ def run_with_progress(graph: Graph, options: RunOptions) -> None:
     began = time.monotonic()
     console = Console(stderr=True, soft_wrap=True)
     line = LiveLine(console, catch_output=sys.stdout.isatty()) if _is_shown(options, console) else None
-    draw = _drawing(line, graph.name, began)
+
+    def draw(text: str) -> None:
+        if line is not None:
+            line.draw(Text.assemble((graph.name, "bold"), " ", text))
+
     with line or nullcontext(), Interrupts() as interrupts:
 
         def show(phase: str) -> None:
-            interrupts.take()
-            draw(_phase(phase, began))
+            interrupts.install()
+            draw(f"{format_elapsed(time.monotonic() - began)} · {phase}")
 
         with start(graph, options, show) as run:
-            interrupts.take()
+            interrupts.install()
             for _ in each_tick(run, interrupts, lambda text: console.print(text, highlight=False)):
                 if line is not None:
                     draw(status_text(run.status(), time.monotonic() - began))
@@ -55,7 +58,7 @@ def run_with_progress(graph: Graph, options: RunOptions) -> None:
 
 
 def in_notebook() -> bool:
-    """True inside an IPython kernel, as in Jupyter."""
+    """True inside an IPython kernel, such as that of Jupyter."""
     return "ipykernel" in sys.modules
 
 
@@ -63,15 +66,3 @@ def _is_shown(options: RunOptions, console: Console) -> bool:
     if options.progress is not None:
         return options.progress
     return console.is_terminal or in_notebook()
-
-
-def _drawing(line: LiveLine | None, name: str, began: float) -> Callable[[str], None]:
-    def draw(text: str) -> None:
-        if line is not None:
-            line.draw(Text.assemble((name, "bold"), " ", text))
-
-    return draw
-
-
-def _phase(phase: str, began: float) -> str:
-    return f"{format_elapsed(time.monotonic() - began)} · {phase}"

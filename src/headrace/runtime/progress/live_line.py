@@ -1,7 +1,6 @@
-"""A line at the bottom of a terminal that is redrawn while other text scrolls above it.
+"""A status line at the bottom of a terminal, redrawn while other text scrolls above it.
 
-Rich's `Live` can't be used: a sink that prints through a Rich console of its own bypasses it and writes into
-the line.
+Replaces Rich's `Live`, which another Rich console (such as that of the console sink) would overwrite.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ _CLEAR = "\r\x1b[2K"
 
 
 class LiveLine:
-    """While it is entered, text printed to standard output or standard error appears above the line."""
+    """A context manager that prints text for standard output and standard error above the status line."""
 
     def __init__(self, console: Console, *, catch_output: bool) -> None:
         self._console = console
         self._catch_output = catch_output
         self._lock = threading.RLock()
         self._line = ""
-        self._whole = True
-        """True if the last printed text ended its line; otherwise the live line must wait."""
+        self._at_line_start = True
+        """True if the last printed text ended with a newline; the status line is drawn only then."""
 
     def __enter__(self) -> Self:
         self._terminal = sys.stderr
         self._before = (sys.stdout, sys.stderr)
-        if self._catch_output:  # standard output that goes to a file doesn't disturb the line
+        if self._catch_output:
             sys.stdout = _Above(self, sys.stdout)
         sys.stderr = _Above(self, sys.stderr)
         return self
@@ -49,7 +48,7 @@ class LiveLine:
             self._console.print(text, end="", soft_wrap=True)
         with self._lock:
             self._line = capture.get()
-            if self._whole:
+            if self._at_line_start:
                 self._terminal.write(_CLEAR + self._line)
                 self._terminal.flush()
 
@@ -58,20 +57,20 @@ class LiveLine:
         if not text:
             return 0
         with self._lock:
-            if self._whole:
+            if self._at_line_start:
                 self._terminal.write(_CLEAR)
                 self._terminal.flush()
             written = file.write(text)
             file.flush()
-            self._whole = text.endswith("\n")
-            if self._whole:
+            self._at_line_start = text.endswith("\n")
+            if self._at_line_start:
                 self._terminal.write(self._line)
                 self._terminal.flush()
         return written
 
 
 class _Above:
-    """A stream whose text goes above the line."""
+    """A text stream that writes above the status line."""
 
     def __init__(self, line: LiveLine, file: TextIO) -> None:
         self._line = line

@@ -1,4 +1,4 @@
-"""The progress of a run, from Spark's progress reports."""
+"""Collect Spark's progress reports and derive the status of a run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECENT = 64
 EXCHANGE = "exchange."
 """Prefix of the names under which exchanges are written."""
 _SETTLE_SECONDS = 30.0
-"""Spark's listener thread can lag behind on a busy machine; it drops reports only if thousands are queued."""
+"""Time to wait for the last reports: Spark's listener thread can lag behind on a busy machine."""
 _SECONDS_OF_400_YEARS = 146_097 * 86_400
 _NO_WATERMARK = "1970-01-01T00:00:00.000"
 
@@ -34,7 +34,7 @@ _log = logging.getLogger("headrace")
 
 
 class ProgressLog:
-    """Collects the progress reports of the queries of one run."""
+    """The progress reports of the queries of one run."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class ProgressLog:
     ) -> None:
         """Collect the reports of these queries.
 
-        Rows of a source that several of them read are counted by the first.
-
-        `on_report` is called with the query's name and the report of each committed epoch.
+        Args:
+            queries: the queries; rows of a source that several of them read are counted once.
+            on_report: called with the name of the query and the report of each committed epoch.
         """
         self._on_report = on_report
         self._reports: Any = None
@@ -57,23 +57,23 @@ class ProgressLog:
         self._queries: dict[str, QueryStatus] = {}
         self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT)
         self._terminated: set[str] = set()
-        self._silent = False
+        self._ended = False
         self._changed = threading.Condition()
 
     def listen(
         self, spark: SparkSession, *, on_failure: Callable[[BaseException], None], delay: float = 0
     ) -> None:
-        """Start to collect the reports of a session's queries, each `delay` seconds after it was made."""
+        """Start to collect the reports of a session, each `delay` seconds after it was created."""
         self._spark = spark
         self._reports = kernel(spark).ProgressReports(java_session(spark))
         start_thread("progress", lambda: self._collect(delay), on_failure=on_failure)
 
     def close(self) -> None:
-        """Collect no more reports."""
+        """Stop collecting reports."""
         self._reports.close()
 
     def follow(self, query: Any, name: str) -> None:
-        """Assign the reports of a Spark query to a name, earlier reports included."""
+        """Assign the reports of a Spark query, including earlier ones, to a name."""
         run_id = str(query.runId)
         with self._changed:
             self._names[run_id] = name
@@ -83,12 +83,12 @@ class ProgressLog:
                 self._on_report(name, report)  # before any later report
 
     def settle(self) -> None:
-        """Wait for the last reports, which Spark sends from its listener thread."""
+        """Wait for the last reports of all queries."""
         self._settling.set()
         stopped = not is_connected(self._spark)
         with self._changed:
             self._changed.wait_for(
-                lambda: self._silent or self._terminated >= set(self._names),
+                lambda: self._ended or self._terminated >= set(self._names),
                 0 if stopped else _SETTLE_SECONDS,
             )
 
@@ -102,10 +102,7 @@ class ProgressLog:
         active: bool,
         phase: str = "",
     ) -> Status:
-        """Return the present status.
-
-        `sinks` has the rows that each sink has committed, exchanges included.
-        """
+        """Return the present status; `sinks` has the committed rows of each sink and exchange."""
         with self._changed:
             queries, recent = tuple(self._queries.values()), list(self._recent)
         watermarks = [query.watermark for query in queries if query.watermark]
@@ -133,7 +130,7 @@ class ProgressLog:
         """Add a progress report."""
         with self._changed:
             name = self._names.get(run_id)
-            if name is None:  # of another run, or `follow` has not been called yet
+            if name is None:  # the query belongs to another run, or `follow` has not been called yet
                 self._early.append((run_id, report))
                 return
             self._add(name, report)
@@ -141,7 +138,7 @@ class ProgressLog:
 
     def _add(self, name: str, report: dict[str, Any]) -> None:
         before, rows = self._queries[name], rows_read(report)
-        self._queries[name] = _after(before, report, rows)
+        self._queries[name] = _add_report(before, report, rows)
         self._recent.append((time.time(), rows, int(report["durationMs"].get("triggerExecution", 0))))
 
     def _collect(self, delay: float) -> None:
@@ -149,29 +146,29 @@ class ProgressLog:
             while (run_id := (reported := self._reports.next()).runId()) is not None:
                 self._settling.wait(delay)
                 if (report := reported.json()) is None:
-                    self._note_end(run_id)
+                    self._mark_terminated(run_id)
                 else:
                     self._add_or_log(run_id, report)
         finally:
             with self._changed:
-                self._silent = True
+                self._ended = True
                 self._changed.notify_all()
 
     def _add_or_log(self, run_id: str, report: str) -> None:
-        """Add a report; one that can't be read is logged and skipped."""
+        """Add a report; log and skip one that cannot be read."""
         try:
             self.add(run_id, json.loads(report))
         except Exception:
-            _log.exception("a progress report of Spark can't be read: %s", report)
+            _log.exception("a progress report of Spark cannot be read: %s", report)
 
-    def _note_end(self, run_id: str) -> None:
+    def _mark_terminated(self, run_id: str) -> None:
         with self._changed:
             self._terminated.add(run_id)
             self._changed.notify_all()
 
 
 def parse_time(text: str) -> float:
-    """Return a timestamp of Spark's reports in seconds; its year may be beyond 9999.
+    """Return a timestamp of Spark's reports in seconds since 1970; years above 9999 are allowed.
 
     >>> parse_time("2026-03-01T12:00:05.250Z"), parse_time("+99999-01-01T00:00:00.000Z")
     (1772366405.25, 3093496444800.0)
@@ -185,7 +182,7 @@ def parse_time(text: str) -> float:
 
 
 def rows_read(report: dict[str, Any]) -> int:
-    """Return the rows that a batch has read, without heartbeats."""
+    """Return the number of rows that a batch has read, without heartbeats."""
     sources = report.get("sources", [])
     return sum(
         int(source["numInputRows"]) for source in sources if "heartbeat of " not in source["description"]
@@ -201,7 +198,7 @@ def _first_readers(queries: Sequence[Query]) -> set[str]:
     return counted
 
 
-def _after(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatus:
+def _add_report(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatus:
     operators = report.get("stateOperators", [])
     watermark = report.get("eventTime", {}).get("watermark", "")
     return QueryStatus(

@@ -7,15 +7,15 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-MOST = 100
-"""Mismatches of a run that are kept; the count goes on."""
+MAX_STORED = 100
+"""The number of recent mismatches that are stored; `count` includes all."""
 
 _log = logging.getLogger("headrace")
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Rows of one epoch that don't add up.
+    """A mismatch of row accounting in one epoch.
 
     >>> print(Mismatch("alerts", 7, 100, 99))
     `alerts`, epoch 7: expected 100 rows, 99 are accounted for
@@ -33,11 +33,11 @@ class Mismatch:
 
 
 class Mismatches:
-    """The mismatches of a query's run."""
+    """The mismatches of one query in one run."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._last: deque[Mismatch] = deque(maxlen=MOST)
+        self._last: deque[Mismatch] = deque(maxlen=MAX_STORED)
 
     def compare(self, step: str, epoch: int, expected: int, actual: int) -> None:
         """Record a mismatch if the numbers differ."""
@@ -46,7 +46,7 @@ class Mismatches:
         mismatch = Mismatch(step, epoch, expected, actual)
         self.count += 1
         self._last.append(mismatch)
-        _log.error("rows don't add up: %s", mismatch)
+        _log.error("rows do not add up: %s", mismatch)
 
     def __iter__(self) -> Iterator[Mismatch]:
         return iter(tuple(self._last))

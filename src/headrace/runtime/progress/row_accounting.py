@@ -3,9 +3,9 @@
     rows in + rows held before  =  emitted + in open windows + buffered + late + expired + duplicates +
     dropped + superseded + unmatched
 
-The kernel counts in its tasks. After each epoch the delivery takes the counts and appends a line of JSON to
-`row_accounting.jsonl` beside the query's checkpoint: the counts of the epoch, and the sums since the
-checkpoint was created. A replayed epoch writes its line again, based on the sums before it, so no row is
+The tasks of the kernel count rows. After each epoch the delivery appends a line of JSON to
+`row_accounting.jsonl` beside the checkpoint of the query: the counts of the epoch, and the sums since the
+checkpoint was created. A replayed epoch writes its line again, from the sums before it, so that no row is
 counted twice.
 """
 
@@ -39,7 +39,7 @@ _COUNTERS = {
     "superseded": "superseded",
     "unmatched": "unmatched",
 }
-"""Fields that are differences of sums, and the kernel's counter of each."""
+"""The kernel counter of each field that is a difference of sums."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +63,21 @@ class RowAccounting:
     duplicates: int = 0
     """Rows removed by `distinct`."""
     superseded: int = 0
-    """Rows older than the row of their key in a table."""
+    """Rows older than the present row of their key in a table."""
     buffered: int = 0
-    """Rows stored now until the watermark has passed them."""
+    """Rows that are stored until the watermark has passed them."""
     assigned: int = 0
     """Assignments of rows to windows."""
     emitted: int = 0
-    """Assignments to windows that are over, contained in a pane."""
+    """Assignments to closed windows that were emitted in a pane."""
     dropped: int = 0
-    """Assignments to windows that are over, never emitted; only with `allow_loss`."""
+    """Assignments to closed windows that were never emitted; only with `allow_loss`."""
     expired: int = 0
-    """Assignments to windows removed with their key by `ttl`, never emitted."""
+    """Assignments to windows that `ttl` removed before they were emitted."""
     in_open_windows: int = 0
     """Assignments to windows that can still fire."""
     missed: int = 0
-    """Sliding windows for which a row was too late, while others accepted it."""
+    """Sliding windows for which a row was late while other windows accepted it."""
     open_windows: int = 0
     panes: int = 0
     retractions: int = 0
@@ -94,7 +94,7 @@ class RowAccounting:
 
     @classmethod
     def between(cls, before: Counts, now: Counts) -> RowAccounting:
-        """Return the accounting of the rows between two sums."""
+        """Return the accounting of the rows that were counted between two sums."""
         changes = {field: now.get(name, 0) - before.get(name, 0) for field, name in _COUNTERS.items()}
         return cls(
             **changes,
@@ -113,12 +113,12 @@ class RowAccounting:
 
     @property
     def sides(self) -> tuple[int, int]:
-        """Both sides of the equation: rows in and held before, and the rows that are accounted for."""
-        gone = self.late + self.duplicates + self.superseded + self.unmatched
-        return self.rows + self.buffered_before, self.processed + gone + self.buffered
+        """Both sides of the equation: rows in and held before, and rows that are accounted for."""
+        removed = self.late + self.duplicates + self.superseded + self.unmatched
+        return self.rows + self.buffered_before, self.processed + removed + self.buffered
 
     def __str__(self) -> str:
-        """Return one line: the rows in, and where they are."""
+        """Return the equation as one line."""
         one_window_each = self.assigned == self.processed
         held = self.buffered_before + (self.in_open_windows_before if one_window_each else 0)
         windows = [
@@ -145,7 +145,7 @@ class RowAccounting:
 
 
 class AccountingLog:
-    """The row accounting of a query's step, stored beside its checkpoint."""
+    """The row accounting of a step, stored beside the checkpoint of its query."""
 
     def __init__(self, checkpoint: Path, step: str) -> None:
         self.step = step
@@ -174,7 +174,7 @@ class AccountingLog:
         )
 
     def current(self) -> RowAccounting:
-        """Return the accounting of this run so far; before its first epoch, of what the last run left."""
+        """Return the accounting of this run; before its first epoch, the rows that the last run left held."""
         if self._before is None:
             last = self._sums[max(self._sums)] if self._sums else {}
             return RowAccounting.between(last, last)
@@ -182,7 +182,7 @@ class AccountingLog:
 
 
 def count_of(number: int, noun: str) -> str:
-    """Return a count with its noun in the right number.
+    """Return a count with its noun in singular or plural.
 
     >>> count_of(1, "row"), count_of(1234, "row")
     ('1 row', '1,234 rows')

@@ -12,7 +12,7 @@ from headrace.runtime.progress.row_accounting import RowAccounting
 
 @dataclass(frozen=True)
 class QueryStatus:
-    """One query: its last epoch, rows, watermark and state."""
+    """The last epoch, rows, watermark and state of a query."""
 
     name: str
     epoch: int = -1
@@ -26,14 +26,14 @@ class QueryStatus:
     phases: dict[str, int] = field(default_factory=dict)
     """Duration of each phase of the last batch in milliseconds, as Spark names them."""
     lag: dict[str, int] = field(default_factory=dict)
-    """Records that are available but not read, by partition; empty if the sources don't report it."""
+    """Records that are available but not read, by partition; empty if the sources do not report it."""
     busy_ms: int = 0
     """Duration of all batches of this run in milliseconds."""
 
 
 @dataclass(frozen=True)
 class RulesStatus:
-    """The rules of a step: the active versions by id, and the faults of the table as it was last read."""
+    """The rules of a step: the active versions by id, and the faults of the last read of the table."""
 
     in_force: dict[str, int]
     faults: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class RulesStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A run at one moment.
+    """The status of a run.
 
     `late` is the sum over all steps: rows diverted, and rows dropped by Spark's own operators.
     """
@@ -73,16 +73,16 @@ class Status:
     counted: bool = True
     """True if rows out, late rows and dead letters are counted; in real-time mode they are not."""
     warnings: tuple[str, ...] = ()
-    """Advice about the data, such as an event time far ahead of the clock."""
+    """Warnings about the data, such as an event time far ahead of the clock."""
     latency: Percentiles | None = None
-    """Time from ingestion to sink: duration of the last batches, weighted by rows."""
+    """Time from ingestion to sink: the duration of the last batches, weighted by rows."""
     delays: Delays = field(default_factory=Delays)
     """Delays of the rows of this run that have an event time."""
     mismatches: tuple[Mismatch, ...] = ()
     """The last mismatches of row accounting."""
     mismatch_count: int = 0
     phase: str = ""
-    """What is under way before the first epoch, such as "reading"; empty afterwards."""
+    """The phase before the first epoch, such as "reading"; empty afterwards."""
 
     @property
     def in_open_windows(self) -> int:
@@ -91,5 +91,5 @@ class Status:
 
     @property
     def dropped(self) -> int:
-        """Rows of windows that are over and were never emitted, because of `allow_loss` or `ttl`."""
+        """Rows of closed windows that were never emitted, because of `allow_loss` or `ttl`."""
         return sum(step.dropped + step.expired for step in self.steps.values())

@@ -1,4 +1,4 @@
-"""The status of a run as one line of text."""
+"""Format the status of a run as one line of text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from headrace.runtime.progress.status import Status
 
 
 def status_text(status: Status, seconds: float) -> str:
-    """Return a status as one line; before the first epoch, what is under way."""
+    """Return a status as one line; before the first epoch, its phase."""
     if status.phase:
         return f"{format_elapsed(seconds)} · {status.phase}"
     parts = [
@@ -29,7 +29,7 @@ def _slowest(status: Status) -> str:
 
 
 def format_rate(rate: float) -> str:
-    """Return a rate with its significant digits.
+    """Return a rate, with two significant digits if it is below 10.
 
     >>> format_rate(12345.6), format_rate(0.123)
     ('12,346/s', '0.12/s')

@@ -1,7 +1,4 @@
-"""Kafka records of a real-time query.
-
-The outputs of a stateful step leave it as tagged rows; each row becomes a record for the topic of its sink.
-"""
+"""Kafka records of a real-time query: each tagged row becomes a record for the topic of its sink."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def build_records(lowering: Lowering, step: Any, sinks: list[Sink]) -> DataFrame
 
 
 def build_tagged_records(raw: DataFrame, step: Any, sinks: list[Sink]) -> DataFrame:
-    """Return the records of all outputs of a step, in one pass: the tag of a row selects its sink."""
+    """Return the records of all outputs of a step; the tag of a row selects its sink."""
     by_tag = {sink.input.output or "main": _record_expressions(raw, step, sink) for sink in sinks}
     cases = [
         " ".join(f"when '{tag}' then {parts[column]}" for tag, parts in by_tag.items())
@@ -40,24 +37,24 @@ def build_tagged_records(raw: DataFrame, step: Any, sinks: list[Sink]) -> DataFr
 
 
 def producer_options(sinks: list[Sink]) -> dict[str, str]:
-    """Return the options of Spark's Kafka sink: no lingering, so that each record is sent at once."""
+    """Return the options of Spark's Kafka sink; with `linger.ms` 0, each record is sent immediately."""
     clients = {str(properties.client(kafka_of(sink))): properties.client(kafka_of(sink)) for sink in sinks}
     if len(clients) > 1:
         names = ", ".join(sink.name for sink in sinks)
-        what = "in real-time mode all outputs of a step go to one Kafka cluster"
-        raise PlanError([Problem(names, what, "give them the same servers and login")])
+        what = "in real-time mode all outputs of a step must be written to one Kafka cluster"
+        raise PlanError([Problem(names, what, "use the same servers and credentials")])
     settings = next(iter(clients.values())) | {"linger.ms": "0", "acks": "all", "enable.idempotence": "true"}
     return {f"kafka.{name}": value for name, value in settings.items()} | {"includeHeaders": "true"}
 
 
 def kafka_of(sink: Sink) -> Kafka:
-    """Return the connector of a sink of a real-time query, which `refuse` has checked."""
+    """Return the connector of a sink; `check_plan` has rejected all others."""
     assert isinstance(sink.connector, Kafka)
     return sink.connector
 
 
 def _records(frame: DataFrame, sinks: list[Sink]) -> DataFrame:
-    """Return the records of rows without tags, which have one sink."""
+    """Return the records of rows without tags, for the only sink."""
     [sink] = sinks
     fields = records.fields_of(frame.schema.jsonValue())
     visible = {name: field for name, field in fields.items() if not name.startswith(HIDDEN)}

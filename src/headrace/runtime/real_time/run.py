@@ -1,8 +1,8 @@
 """Runs in Spark's real-time mode: rows pass from Kafka through the steps to Kafka within milliseconds.
 
-Tasks run for a whole *batch* of about a minute and pass rows on one by one; at its end, offsets and state are
-committed and the watermark advances. There is no `foreachBatch` and so no delivery protocol: Spark's Kafka
-sink writes at least once. After a restart the rows of at most one unfinished batch are written again.
+Tasks run for a *batch* of about a minute and pass on each row immediately; offsets and state are committed
+and the watermark advances when the batch ends. Without `foreachBatch` there is no two-phase commit: Spark's
+Kafka sink writes at least once, and a restart writes the rows of the unfinished batch again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 from headrace.checkpoints.directory import PipelineDirectory
 from headrace.checkpoints.layout import checkpoint_of
 from headrace.checkpoints.signatures import read_signature, signature_problem, write_signature
-from headrace.checkpoints.sources import refuse_moved
+from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Guarantee, WriteContext
 from headrace.connectors.kafka import Kafka
 from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.errors import PlanError, Problem
 from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import StreamInputs
-from headrace.lowering.watermarks import Heartbeats
+from headrace.lowering.watermarks import PARTITION, Heartbeats
 from headrace.plan.graph import Graph
 from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
@@ -38,59 +38,51 @@ from headrace.spark.launch import REGIONS, active_session
 from headrace.spark.session import open_session
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
-from headrace.steps.rows.event_time import EventTime
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.runtime.options import RunOptions
-    from headrace.steps.rows.event_time import ClockTime
 
 BATCH = 60_000_000
 """Default length of a batch, in microseconds."""
 
 SETTINGS = {
     "spark.shuffle.manager": "org.apache.spark.shuffle.streaming.MultiShuffleManager",
-    # How long a row may wait to be sent to the next task: Spark's default of 100 ms dominates the latency.
+    # The maximum time a row waits in the shuffle; Spark's default of 100 ms dominates the latency.
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
 }
 QUICK = {
-    # At the start of each batch Spark would format the plan twice for its web UI, which is turned off,
+    # Shorter plan texts, which Spark formats twice per batch for its UI.
     "spark.sql.ui.explainMode": "simple",
-    # and check it after each rule that it applies.
+    # No validation of the plan after each optimizer rule.
     "spark.sql.lightweightPlanChangeValidation": "false",
 }
 JAVA = "spark.driver.extraJavaOptions"
-JAVA_READS = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
-"""Environment variables from which a JVM reads options too."""
+JAVA_OPTION_VARIABLES = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
+"""Environment variables from which a JVM reads options."""
 MEMORY = "spark.driver.memory"
-COLLECTING = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m"
-"""A small young generation is collected often and quickly; one that grows with the heap, rarely and for
-long.
-"""
+GC_OPTIONS = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m"
+"""A small young generation has short garbage collection pauses."""
 REPORT_DELAY = 1.0
-"""Seconds after the end of a batch at which its report is read, which takes some time: by then no row
-waits.
-"""
-SLOTS = "local[16]"
-"""Every task of a real-time query runs all the time, so each needs a slot, regardless of the number of
-cores.
-"""
+"""Seconds to wait after the end of a batch before its report is read, so that reading does not delay rows."""
+MASTER = "local[16]"
+"""All tasks of a real-time query run at the same time, so each needs a slot, however many cores there are."""
 
 
 def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) -> RealTimeRun:
     """Start a checked plan in real-time mode.
 
     Raises:
-        PlanError: with every step that can't run in real-time mode, and the reason.
+        PlanError: lists every step that cannot run in real-time mode, and the reason.
     """
-    refuse(graph, options.guarantee)
+    check_plan(graph, options.guarantee)
     directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
     try:
         on_phase("starting Java")
         spark = open_session(
             graph.name,
-            master=options.master or (None if active_session() else SLOTS),
+            master=options.master or (None if active_session() else MASTER),
             conf=_settings(graph, options.conf),
             jars=jars_for(graph.connectors),
             log_directory=directory.path / "logs",
@@ -102,15 +94,15 @@ def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) ->
         raise
 
 
-def refuse(graph: Graph, guarantee: Guarantee | None = None) -> None:
-    """Reject a plan that can't run in real-time mode.
+def check_plan(graph: Graph, guarantee: Guarantee | None = None) -> None:
+    """Reject a plan that cannot run in real-time mode.
 
     Raises:
-        PlanError: with each step and each reason.
+        PlanError: lists each step and reason.
     """
     queries = tuple(queries_of(graph))
     problems = [
-        Problem(graph.where(node), f"can't run in real-time mode: {reason}", "run it without --real-time")
+        Problem(graph.where(node), f"cannot run in real-time mode: {reason}", "run it without --real-time")
         for node in graph
         for reason in real_time_of(graph, node, queries, python=node.tier(graph).python).blocked
     ]
@@ -127,8 +119,8 @@ class RealTimeRun(RunHandle):
     def __init__(self, spark: SparkSession, graph: Graph, directory: PipelineDirectory, batch: int) -> None:
         super().__init__(spark, graph, directory)
         self._queries = queries_of(graph)
-        refuse_moved(graph, directory.path, real_time=True)
-        self._heartbeats = _NoHeartbeats(spark, str(directory.path.resolve()))
+        check_sources(graph, directory.path, real_time=True)
+        self._heartbeats = RowWatermarks(spark, str(directory.path.resolve()))
         self._inputs = {query.name: self._build_inputs(query) for query in self._queries}
         self._progress = ProgressLog(self._queries, self._acknowledge)
         self._running: list[Any] = []
@@ -148,7 +140,7 @@ class RealTimeRun(RunHandle):
         return self._queries
 
     def status(self) -> Status:
-        """Return the progress as of the last batch that ended, whose duration is not the latency of a row."""
+        """Return the progress of the last completed batch, whose duration is not the latency of a row."""
         status = self._progress.status({}, active=not self._ended.is_set(), phase="reading")
         return replace(status, counted=False, latency_ms=None)
 
@@ -190,7 +182,7 @@ class RealTimeRun(RunHandle):
         self._progress.follow(started, query.name)
 
     def _acknowledge(self, query: str, report: Mapping[str, Any]) -> None:
-        with contextlib.suppress(Exception):  # nothing depends on the offsets of a consumer group
+        with contextlib.suppress(Exception):  # committed offsets of the consumer group are informational
             self._inputs[query].acknowledge(report.get("sources", ()))
 
     def _follow(self) -> None:
@@ -204,7 +196,7 @@ class RealTimeRun(RunHandle):
             self._end()
 
     def _abort(self, error: BaseException) -> None:
-        """End the run because a background thread failed."""
+        """Fail the run with the error of a background thread."""
         self._fail(error)
         self._stop_queries()
 
@@ -215,7 +207,7 @@ class RealTimeRun(RunHandle):
 
     def _end(self) -> None:
         for query in self._running:
-            with contextlib.suppress(Exception):  # the failure that counts has been recorded
+            with contextlib.suppress(Exception):  # the first failure has been recorded
                 query.stop()
         self._progress.settle()
         for inputs in self._inputs.values():
@@ -225,18 +217,16 @@ class RealTimeRun(RunHandle):
         self._ended.set()
 
 
-class _NoHeartbeats(Heartbeats):
-    """No heartbeats: real-time mode reads Kafka only, so only rows advance the watermark."""
+class RowWatermarks(Heartbeats):
+    """Watermarks that only rows advance: real-time mode rejects heartbeat sources."""
 
-    def _with_watermark(
-        self, frame: DataFrame, node: EventTime | ClockTime, marked: str, run_on_start: bool
-    ) -> DataFrame:
-        delay = node.out_of_order if isinstance(node, EventTime) else 0
-        return frame.withWatermark(marked, f"{delay} microseconds")
+    def track(self, frame: DataFrame, marked: str, name: str, *, delay: int, **_: Any) -> DataFrame:
+        """Set Spark's watermark on the column `marked`."""
+        return frame.drop(PARTITION).withWatermark(marked, f"{delay} microseconds")
 
 
 def _settings(graph: Graph, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of the session; without a stateful step no row passes from task to task."""
+    """Return the settings of the session; those of the shuffle only if there is a stateful step."""
     stateful = any(node.stateful for node in graph)
     required = SETTINGS | {"spark.sql.shuffle.partitions": "2"} if stateful else {}
     if active_session():
@@ -245,25 +235,28 @@ def _settings(graph: Graph, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _garbage_collection(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of the garbage collector, unless the user's options choose one.
+    """Return the settings of the garbage collector, unless the user's options select one.
 
-    With two, no JVM starts.
+    A JVM does not start if its options select two.
     """
     java_options = conf.get(JAVA, "")
-    if any("GC" in options for options in (java_options, *(os.environ.get(name, "") for name in JAVA_READS))):
+    if any(
+        "GC" in options
+        for options in (java_options, *(os.environ.get(name, "") for name in JAVA_OPTION_VARIABLES))
+    ):
         return {JAVA: java_options} if java_options else {}
     memory = conf.get(MEMORY, "1g")
-    return {MEMORY: memory, JAVA: f"-Xms{memory} {COLLECTING} {java_options}".strip()}
+    return {MEMORY: memory, JAVA: f"-Xms{memory} {GC_OPTIONS} {java_options}".strip()}
 
 
 def _last_batch(query: Any) -> int:
-    """Return the last batch of a query that has ended; -1 before the first."""
+    """Return the last completed batch of a query; -1 before the first."""
     report = query.lastProgress
     return -1 if report is None else int(report["batchId"])
 
 
 def _tune_for_latency(graph: Graph) -> Graph:
-    """Return the plan with small fetches and without the limits of micro-batches."""
+    """Return the plan with Kafka sources that fetch for low latency, without limits per batch."""
     nodes = dict(graph.nodes)
     for node in graph.of(Source):
         if isinstance(node.connector, Kafka):

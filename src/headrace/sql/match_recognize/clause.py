@@ -1,4 +1,4 @@
-"""The clause `MATCH_RECOGNIZE (...)` as one declaration."""
+"""Parse the clause `MATCH_RECOGNIZE (...)`."""
 
 from __future__ import annotations
 
@@ -70,10 +70,7 @@ class MatchRecognize:
 
     @property
     def remembers_partitions(self) -> bool:
-        """True if state is kept for a partition without buffered rows.
-
-        Its start, match number or last rows.
-        """
+        """True if partitions without buffered rows have state: their start, match number or last rows."""
         values = [value for _, text in self.define for value in self.condition(text, None).values]
         values += [value for _, text in self.measures for value in self.measure(text, None).values]
         return contains(self.pattern, Anchor) or any(
@@ -127,7 +124,7 @@ def read_clause(reader: TokenReader, table: str = "") -> MatchRecognize:
         if section is None:
             reader.fail_expected("a part of MATCH_RECOGNIZE", _KNOWN, _after_define(seen))
         if section[0] in seen:
-            reader.fail(begin, f"{' '.join(section)} is there already", "write it once")
+            reader.fail(begin, f"duplicate {' '.join(section)}", "write it once")
         seen[section[0]] = begin
         _SECTIONS[section](reader, draft, begin)
     if draft.pattern is None:
@@ -136,7 +133,7 @@ def read_clause(reader: TokenReader, table: str = "") -> MatchRecognize:
 
 
 def _after_define(seen: dict[str, Token]) -> str:
-    return "DEFINE comes last" if "DEFINE" in seen else ""
+    return "DEFINE must be the last part" if "DEFINE" in seen else ""
 
 
 def _build_clause(reader: TokenReader, draft: _Draft, pattern: Pattern) -> MatchRecognize:
@@ -150,8 +147,7 @@ def _build_clause(reader: TokenReader, draft: _Draft, pattern: Pattern) -> Match
         assert draft.rows_at is not None
         reader.fail(
             draft.rows_at,
-            "WITH UNMATCHED ROWS can't be combined with an exclusion {- -}: excluded rows would look "
-            "unmatched",
+            "WITH UNMATCHED ROWS cannot be combined with an exclusion {- -}: excluded rows are not unmatched",
             "remove one of them",
         )
     clause = MatchRecognize(
@@ -181,7 +177,7 @@ def _check_subsets(reader: TokenReader, draft: _Draft, known: tuple[str, ...]) -
         for member in members:
             if canonical(member) not in known:
                 hint = did_you_mean(canonical(member), known)
-                reader.fail(member, f"there is no pattern variable `{canonical(member)}`", hint)
+                reader.fail(member, f"unknown pattern variable `{canonical(member)}`", hint)
 
 
 def _skip_to(reader: TokenReader, draft: _Draft, known: tuple[str, ...]) -> Labels:
@@ -192,12 +188,12 @@ def _skip_to(reader: TokenReader, draft: _Draft, known: tuple[str, ...]) -> Labe
         return (name,)
     if name not in draft.subsets:
         hint = did_you_mean(name, [*known, *draft.subsets])
-        reader.fail(draft.skip_to, f"there is no pattern variable `{name}`", hint)
+        reader.fail(draft.skip_to, f"unknown pattern variable `{name}`", hint)
     return draft.subsets[name]
 
 
 def _variable(reader: TokenReader, wanted: str = "a pattern variable") -> Token:
-    """Take the name of a variable: a word, or quoted, with double quotes too."""
+    """Consume the name of a variable: a word, or a name in backticks or double quotes."""
     if not _is_variable(reader.current):
         reader.fail_expected(wanted, [])
     return reader.advance()
@@ -207,8 +203,8 @@ def _is_variable(token: Token) -> bool:
     return token.names or token.text.startswith('"')
 
 
-def _pass_table(reader: TokenReader, draft: _Draft) -> None:
-    """Pass over the name of the table before one of its columns."""
+def _skip_qualifier(reader: TokenReader, draft: _Draft) -> None:
+    """Skip the name of the table before a column."""
     if (
         reader.current.names
         and reader.current.name.lower() == draft.table.lower()
@@ -219,13 +215,13 @@ def _pass_table(reader: TokenReader, draft: _Draft) -> None:
 
 def _partition(reader: TokenReader, draft: _Draft, begin: Token) -> None:
     while True:
-        _pass_table(reader, draft)
+        _skip_qualifier(reader, draft)
         token = reader.identifier("a column")
         if reader.current.matches("(", "."):
             reader.fail(
                 token,
-                f"PARTITION BY takes columns, got an expression at {token}",
-                "compute it in a step before: with_columns(...)",
+                f"expected columns after PARTITION BY, got an expression at {token}",
+                "compute it in a previous step: with_columns(...)",
             )
         draft.partition_by.append(token.name)
         if not reader.accept(","):
@@ -234,7 +230,7 @@ def _partition(reader: TokenReader, draft: _Draft, begin: Token) -> None:
 
 def _order(reader: TokenReader, draft: _Draft, begin: Token) -> None:
     while True:
-        _pass_table(reader, draft)
+        _skip_qualifier(reader, draft)
         start = reader.current
         while not (
             reader.current.kind == "end"
@@ -277,14 +273,14 @@ def _measures(reader: TokenReader, draft: _Draft, begin: Token) -> None:
         reader.expect("AS")
         name = reader.identifier("a name for the measure")
         if name.name.lower() in (other.lower() for other, _ in draft.measures):
-            reader.fail(name, f"there is a measure `{name.name}` already", "rename one")
+            reader.fail(name, f"duplicate measure `{name.name}`", "rename one")
         draft.measures.append((name.name, Text(text, start.at)))
         if not reader.accept(","):
             return
 
 
 def _one_row(reader: TokenReader, draft: _Draft, begin: Token) -> None:
-    _once_rows(reader, draft, begin, "one")
+    _set_rows(reader, draft, begin, "one")
 
 
 def _all_rows(reader: TokenReader, draft: _Draft, begin: Token) -> None:
@@ -297,10 +293,10 @@ def _all_rows(reader: TokenReader, draft: _Draft, begin: Token) -> None:
         rows = "with_unmatched"
     elif reader.accept("SHOW"):
         reader.expect("EMPTY", "MATCHES")
-    _once_rows(reader, draft, begin, rows)
+    _set_rows(reader, draft, begin, rows)
 
 
-def _once_rows(reader: TokenReader, draft: _Draft, begin: Token, rows: Rows) -> None:
+def _set_rows(reader: TokenReader, draft: _Draft, begin: Token, rows: Rows) -> None:
     if draft.rows_at is not None:
         reader.fail(begin, "ROWS PER MATCH is already set", "write ONE ROW or ALL ROWS")
     draft.rows, draft.rows_at = rows, begin
@@ -349,7 +345,7 @@ def _subsets(reader: TokenReader, draft: _Draft, begin: Token) -> None:
     while True:
         name = _variable(reader, "a name for the subset")
         if canonical(name) in draft.subsets:
-            reader.fail(name, f"there is a subset `{canonical(name)}` already", "rename one, or join them")
+            reader.fail(name, f"duplicate subset `{canonical(name)}`", "rename one, or join them")
         reader.expect("=")
         reader.expect("(")
         members = [reader.advance()]
@@ -369,13 +365,13 @@ def _define(reader: TokenReader, draft: _Draft, begin: Token) -> None:
         start = reader.current
         while reader.current.kind != "end" and not reader.current.matches(","):
             if reader.current.matches("PATTERN") and reader.peek().matches("("):
-                reader.fail(reader.current, "DEFINE comes last", "write PATTERN (...) DEFINE ...")
+                reader.fail(reader.current, "DEFINE must be the last part", "write PATTERN (...) DEFINE ...")
             if reader.advance().matches("(", "["):
                 reader.read_bracketed()
         if reader.current.at <= start.at:
             reader.fail_expected("a condition", [])
         if canonical(name) in draft.define:
-            reader.fail(name, f"`{canonical(name)}` is defined already", "join the conditions with AND")
+            reader.fail(name, f"duplicate definition of `{canonical(name)}`", "join the conditions with AND")
         text = reader.statement[start.at : reader.tokens[reader.i - 1].end]
         draft.define[canonical(name)] = Text(text, start.at)
         draft.define_at.append(name)

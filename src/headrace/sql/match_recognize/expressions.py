@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, NoReturn
+from typing import Literal
 
 from headrace.errors import did_you_mean
 from headrace.sql.match_recognize.aggregates import OTHER_NAMES, compose_call, is_aggregate
 from headrace.sql.match_recognize.pattern import canonical
-from headrace.sql.match_recognize.tokens import Token, fail, tokens_of
+from headrace.sql.match_recognize.tokens import Token, TokenReader, tokens_of
 from headrace.sql.match_recognize.values import (
     CLASSIFIER,
     NUMBER,
@@ -28,26 +28,23 @@ from headrace.sql.match_recognize.values import (
 )
 
 Place = Literal["DEFINE", "MEASURES"]
-MOST_OFFSET = 2**31 - 1
+MAX_OFFSET = 2**31 - 1
 """The largest offset of FIRST, LAST, PREV and NEXT."""
 _QUERY = ("SELECT", "WITH", "VALUES")
 _KEY_WORDS = "CASE WHEN THEN ELSE END AND OR NOT IN IS NULL LIKE BETWEEN DISTINCT"
 _RESERVED = tuple(_KEY_WORDS.split())
-"""Words that name a column only in backticks."""
+"""Words that are columns only in backticks."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The names in scope: variables, subsets and, where known, the columns of the input."""
+    """The names in scope: variables, subsets and, if known, the columns of the input."""
 
     statement: str
     variables: Mapping[str, Labels]
     place: Place
     columns: Collection[str] | None = None
     where: str = ""
-
-    def fail(self, token: Token, what: str, hint: str = "") -> NoReturn:
-        fail(self.statement, token.at, what, where=self.where, hint=hint)
 
 
 def parse_expression(written: Text, scope: Scope) -> ExpressionTemplate:
@@ -72,12 +69,11 @@ class _Row:
     """True if it refers to a column or the classifier."""
 
 
-class _Scanner:
+class _Scanner(TokenReader):
     def __init__(self, scope: Scope, tokens: list[Token]) -> None:
+        super().__init__(scope.statement, tokens, scope.where)
         self.scope = scope
-        self.tokens = tokens
         self.columns = {name.lower() for name in scope.columns or ()}
-        self.i = 0
         self.values: list[Value] = []
         self.subqueries: list[Subquery] = []
         self.brackets: list[str] = []
@@ -91,23 +87,24 @@ class _Scanner:
         return " ".join(pieces)
 
     def _outer_piece(self) -> str:
-        token = self._now()
+        token = self.current
         mode = self._mode()
-        called = self._parse_call(mode) if self._calls(0) else None
-        if called is not None:
-            return self._placeholder(called)
+        value = self._parse_call(mode) if self._is_call(0) else None
+        if value is not None:
+            return self._placeholder(value)
         if mode:
-            self.scope.fail(token, f"{mode} is for FIRST, LAST and aggregates", f"write {mode} LAST(A.price)")
-        label = self._label_here()
+            what = f"{mode} is allowed only before FIRST, LAST and aggregates"
+            self.fail(token, what, f"write {mode} LAST(A.price)")
+        label = self._qualifier()
         if label is not None:
             return self._placeholder(Navigation(self._path(2), self._variables(label)))
-        if self._column_here():
+        if self._is_column():
             return self._placeholder(Navigation(self._path(0)))
         return self._verbatim()
 
     def _parse_call(self, mode: str) -> Value | None:
         """Parse a navigation or aggregate call; None if it is an ordinary function."""
-        name = self._now().name.lower()
+        name = self.current.name.lower()
         if name in ("prev", "next", "first", "last"):
             return self._navigation(mode)
         if name == "match_number":
@@ -115,27 +112,24 @@ class _Scanner:
             return MatchNumber()
         if name == "classifier":
             return Navigation(CLASSIFIER, self._classifier(), final=mode == "FINAL")
-        return self._aggregation(mode) if self._aggregates(name) else None
+        return self._aggregation(mode) if self._is_aggregate(name) else None
 
     def _navigation(self, mode: str) -> Navigation:
-        """Parse PREV, NEXT, FIRST or LAST.
-
-        A physical one may enclose a logical one, other nesting is an error.
-        """
-        call = self._take()
+        """Parse PREV, NEXT, FIRST or LAST; only PREV and NEXT may enclose FIRST or LAST."""
+        call = self.advance()
         name = call.name.upper()
         if name in ("FIRST", "LAST"):
             return self._logical(call, mode)
         if mode:
-            self.scope.fail(call, f"{mode} is not allowed for {name}", f"write {name}({mode} LAST(...))")
-        self._take()
-        inner = self._mode_ahead()
-        if self._calls(1 if inner else 0) and self._ahead(1 if inner else 0).name.lower() in (
+            self.fail(call, f"{mode} is not allowed for {name}", f"write {name}({mode} LAST(...))")
+        self.advance()
+        inner = self._has_mode()
+        if self._is_call(1 if inner else 0) and self.peek(1 if inner else 0).name.lower() in (
             "first",
             "last",
         ):
             mode = self._mode()
-            value = self._logical(self._take(), mode)
+            value = self._logical(self.advance(), mode)
         else:
             value = self._on_row(call)
         steps = self._offset(call, default=1)
@@ -143,77 +137,75 @@ class _Scanner:
         return replace(value, shift=-steps if name == "PREV" else steps)
 
     def _logical(self, call: Token, mode: str) -> Navigation:
-        if mode == "FINAL" and self.scope.place == "DEFINE":
-            self.scope.fail(
-                call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
-            )
-        self._take()
+        self._check_mode(call, mode)
+        self.advance()
         value = self._on_row(call)
         skip = self._offset(call, default=0)
         self._close(call)
         return replace(value, last=call.matches("LAST"), skip=skip, final=mode == "FINAL")
 
+    def _check_mode(self, call: Token, mode: str) -> None:
+        if mode == "FINAL" and self.scope.place == "DEFINE":
+            what = "FINAL is not allowed in DEFINE, where the match is not complete"
+            self.fail(call, what, "leave FINAL out")
+
     def _on_row(self, call: Token) -> Navigation:
         row = _Row()
         self._row(row, call, stop=(",", ")"))
         if not row.has_reference and self.scope.columns is not None:
-            self.scope.fail(
-                call, f"{call.name.upper()} holds no column", "name one: LAST(A.price), LAST(CLASSIFIER())"
-            )
+            what = f"{call.name.upper()} has no column"
+            self.fail(call, what, "add one: LAST(A.price), LAST(CLASSIFIER())")
         return Navigation(" ".join(row.pieces), row.labels or ())
 
     def _offset(self, call: Token, default: int) -> int:
-        if not self._now().matches(","):
+        if not self.current.matches(","):
             return default
-        self._take()
-        token = self._take()
+        self.advance()
+        token = self.advance()
         if token.kind != "number" or not token.text.isdecimal():
-            self.scope.fail(
+            self.fail(
                 token, f"expected a number of rows as the second argument of {call.name.upper()}, got {token}"
             )
-        if int(token.text) > MOST_OFFSET:
-            self.scope.fail(token, f"expected at most {MOST_OFFSET:,} rows, got {token}")
+        if int(token.text) > MAX_OFFSET:
+            self.fail(token, f"expected at most {MAX_OFFSET:,} rows, got {token}")
         return int(token.text)
 
     def _close(self, call: Token) -> None:
-        if not self._now().matches(")"):
-            self.scope.fail(
-                self._now(), f"expected `)` after the arguments of {call.name.upper()}, got {self._now()}"
+        if not self.current.matches(")"):
+            self.fail(
+                self.current, f"expected `)` after the arguments of {call.name.upper()}, got {self.current}"
             )
-        self._take()
+        self.advance()
 
     def _aggregation(self, mode: str) -> Aggregation:
-        call = self._take()
+        call = self.advance()
         name = OTHER_NAMES.get(call.name.lower(), call.name)
-        if mode == "FINAL" and self.scope.place == "DEFINE":
-            self.scope.fail(
-                call, "FINAL can't be said in DEFINE: the match is not complete there", "leave FINAL out"
-            )
+        self._check_mode(call, mode)
         row = _Row()
         self._arguments(row, call)
-        arguments, kept = row.pieces, ""
-        while self._now().matches("FILTER", "WITHIN"):
+        arguments, clauses = row.pieces, ""
+        while self.current.matches("FILTER", "WITHIN"):
             row.pieces = []
-            words = [self._take().text]
-            if self._now().matches("GROUP"):
-                words.append(self._take().text)
+            words = [self.advance().text]
+            if self.current.matches("GROUP"):
+                words.append(self.advance().text)
             self._arguments(row, call)
-            kept += f" {' '.join(words)} {' '.join(row.pieces)}"
-        text = compose_call(name.lower(), _split(arguments), kept) or f"{name}{' '.join(arguments)}{kept}"
-        if self._now().matches("OVER"):
-            self.scope.fail(
-                self._now(), f"OVER can't follow {name} here", "an aggregate is over rows of the match"
-            )
+            clauses += f" {' '.join(words)} {' '.join(row.pieces)}"
+        text = compose_call(name.lower(), _split(arguments), clauses)
+        text = text or f"{name}{' '.join(arguments)}{clauses}"
+        if self.current.matches("OVER"):
+            what = f"OVER is not allowed after {name}"
+            self.fail(self.current, what, "an aggregate is over rows of the match")
         return Aggregation(text, row.labels or (), mode == "FINAL")
 
     def _arguments(self, row: _Row, call: Token) -> None:
         """Parse the bracket after the name of a function."""
-        self._take()
+        self.advance()
         row.pieces.append("(")
-        if self._now().matches(")") and call.name.lower() == "count":
+        if self.current.matches(")") and call.name.lower() == "count":
             row.pieces.append("*")
-        label = self._label_here()
-        if label is not None and self._ahead(2).matches("*"):
+        label = self._qualifier()
+        if label is not None and self.peek(2).matches("*"):
             row.labels = self._variables(label)
             self.i += 3
             row.pieces.append("*")
@@ -223,98 +215,88 @@ class _Scanner:
 
     def _row(self, row: _Row, call: Token, stop: tuple[str, ...]) -> None:
         """Parse an expression on one row up to a terminating sign."""
-        depth, open_ones = 0, len(self.brackets)
-        while depth or len(self.brackets) > open_ones or not self._now().matches(*stop):
-            token = self._now()
+        depth, outer_brackets = 0, len(self.brackets)
+        while depth or len(self.brackets) > outer_brackets or not self.current.matches(*stop):
+            token = self.current
             if token.kind == "end":
-                self.scope.fail(call, f"`(` after {call.name} is never closed", "add `)`")
+                self.fail(call, f"`(` after {call.name} is never closed", "add `)`")
             row.pieces.append(self._row_piece(row, call))
             if self.tokens[self.i - 1] is token:
                 depth += 1 if token.matches("(") else -1 if token.matches(")") else 0
 
     def _row_piece(self, row: _Row, call: Token) -> str:
-        token = self._now()
-        if self._mode_ahead() or (self._calls(0) and self._fail_inside(token.name.lower())):
-            outer = call.name.upper()
-            self.scope.fail(
-                token,
-                f"{token.name.upper()} can't stand inside {outer}",
-                "only PREV(LAST(...)) and its like are nested, PREV or NEXT outside, FIRST or LAST directly "
-                "in it",
-            )
-        if self._calls(0) and token.name.lower() == "classifier":
+        token = self.current
+        if self._has_mode() or (self._is_call(0) and self._cannot_nest(token.name.lower())):
+            what = f"{token.name.upper()} is not allowed inside {call.name.upper()}"
+            self.fail(token, what, "PREV or NEXT can enclose FIRST or LAST, such as PREV(LAST(A.price))")
+        if self._is_call(0) and token.name.lower() == "classifier":
             row.has_reference = True
-            self._same(row, self._classifier(), token, call)
+            self._set_labels(row, self._classifier(), token, call)
             return CLASSIFIER
-        if self._calls(0) and token.name.lower() == "match_number":
+        if self._is_call(0) and token.name.lower() == "match_number":
             row.has_reference = True
             self._empty_call()
             return NUMBER
-        label = self._label_here()
+        label = self._qualifier()
         if label is not None:
             row.has_reference = True
-            self._same(row, self._variables(label), token, call)
+            self._set_labels(row, self._variables(label), token, call)
             return self._path(2)
-        if self._column_here():
+        if self._is_column():
             row.has_reference = True
-            self._same(row, (), token, call)
+            self._set_labels(row, (), token, call)
             return self._path(0)
         return self._verbatim()
 
-    def _fail_inside(self, name: str) -> bool:
-        return name in ("prev", "next", "first", "last") or self._aggregates(name)
+    def _cannot_nest(self, name: str) -> bool:
+        return name in ("prev", "next", "first", "last") or self._is_aggregate(name)
 
-    def _same(self, row: _Row, labels: Labels, token: Token, call: Token) -> None:
+    def _set_labels(self, row: _Row, labels: Labels, token: Token, call: Token) -> None:
         if row.labels is not None and row.labels != labels:
-            self.scope.fail(
-                token,
-                f"{call.name.upper()} speaks of rows of {_parse_name(row.labels)} and of "
-                f"{_parse_name(labels)}",
-                "all columns in it must be of one variable; take one call for each",
-            )
+            names = f"{_format_labels(row.labels)} and of {_format_labels(labels)}"
+            what = f"{call.name.upper()} refers to rows of {names}"
+            self.fail(token, what, "use one call per variable")
         row.labels = labels
 
     def _classifier(self) -> Labels:
-        call = self._take()
-        self._take()
-        if self._now().matches(")"):
-            self._take()
+        call = self.advance()
+        self.advance()
+        if self.current.matches(")"):
+            self.advance()
             return ()
-        labels = self._variables(self._take())
+        labels = self._variables(self.advance())
         self._close(call)
         return labels
 
     def _empty_call(self) -> None:
-        call = self._take()
-        self._take()
-        if not self._now().matches(")"):
-            self.scope.fail(self._now(), f"{call.name.upper()}() has no arguments, got {self._now()}")
-        self._take()
+        call = self.advance()
+        self.advance()
+        if not self.current.matches(")"):
+            self.fail(self.current, f"{call.name.upper()}() has no arguments, got {self.current}")
+        self.advance()
 
     def _placeholder(self, value: Value) -> str:
         if value not in self.values:
             self.values.append(value)
         return f"__v{self.values.index(value)}"
 
-    def _mode_ahead(self) -> bool:
-        return (
-            self._now().matches("RUNNING", "FINAL") and self._ahead(1).names and self._ahead(2).matches("(")
-        )
+    def _has_mode(self) -> bool:
+        return self.current.matches("RUNNING", "FINAL") and self.peek(1).names and self.peek(2).matches("(")
 
     def _mode(self) -> str:
-        return self._take().text.upper() if self._mode_ahead() else ""
+        return self.advance().text.upper() if self._has_mode() else ""
 
-    def _calls(self, n: int) -> bool:
-        return self._ahead(n).names and self._ahead(n + 1).matches("(")
+    def _is_call(self, n: int) -> bool:
+        return self.peek(n).names and self.peek(n + 1).matches("(")
 
-    def _aggregates(self, name: str) -> bool:
+    def _is_aggregate(self, name: str) -> bool:
         compares = self.i > 0 and self.tokens[self.i - 1].matches("LIKE", "ILIKE")  # x like any ('a%', 'b%')
         return is_aggregate(name) and not compares
 
-    def _label_here(self) -> Token | None:
+    def _qualifier(self) -> Token | None:
         """Return the variable that qualifies the next column, if there is one."""
-        token, after = self._now(), self._ahead(2)
-        if not self._ahead(1).matches(".") or not (after.names or after.matches("*")):
+        token, after = self.current, self.peek(2)
+        if not self.peek(1).matches(".") or not (after.names or after.matches("*")):
             return None
         if self.i and self.tokens[self.i - 1].matches("."):
             return None
@@ -331,19 +313,19 @@ class _Scanner:
         name = canonical(token)
         if name not in self.scope.variables:
             known = {*self.scope.variables, *(self.scope.columns or ())}
-            self.scope.fail(token, f"there is no pattern variable `{name}`", did_you_mean(name, known))
+            self.fail(token, f"unknown pattern variable `{name}`", did_you_mean(name, known))
         return self.scope.variables[name]
 
-    def _column_here(self) -> bool:
-        token = self._now()
-        if not token.names or token.name.lower() not in self.columns or self._ahead(1).matches("("):
+    def _is_column(self) -> bool:
+        token = self.current
+        if not token.names or token.name.lower() not in self.columns or self.peek(1).matches("("):
             return False
         if token.matches(*_RESERVED):
             return False
         before = self.tokens[self.i - 1] if self.i else None
         if before is not None and before.matches(".", "AS"):
             return False
-        follows = self._ahead(1)
+        follows = self.peek(1)
         literal = token.kind == "word" and follows.kind == "text"  # date '2026-01-01'
         unit = token.kind == "word" and before is not None and before.kind in ("number", "text")
         return not literal and not unit and token.text not in self.lambdas
@@ -351,53 +333,42 @@ class _Scanner:
     def _path(self, skip: int) -> str:
         """Parse a column and its fields, without `skip` tokens of qualification."""
         self.i += skip
-        begin = self._take()
-        while self._now().matches(".") and self._ahead(1).names:
+        begin = self.advance()
+        while self.current.matches(".") and self.peek(1).names:
             self.i += 2
         return self.scope.statement[begin.at : self.tokens[self.i - 1].end]
 
     def _verbatim(self) -> str:
-        """Copy a token to the output. Subqueries become constants, ARRAY[...] becomes array(...)."""
-        token = self._take()
-        if token.matches("EXISTS") and self._now().matches("(") and self._ahead(1).matches(*_QUERY):
-            return self._subquery(self._take(), "exists")
-        if token.matches("(") and self._now().matches(*_QUERY):
+        """Copy a token to the output; replace subqueries by placeholders and ARRAY[...] by array(...)."""
+        token = self.advance()
+        if token.matches("EXISTS") and self.current.matches("(") and self.peek(1).matches(*_QUERY):
+            return self._subquery(self.advance(), "exists")
+        if token.matches("(") and self.current.matches(*_QUERY):
             lists = self.i > 1 and self.tokens[self.i - 2].matches("IN")
             return self._subquery(token, "in" if lists else "scalar")
-        if self._now().matches("[") and token.matches("ARRAY"):
-            self._take()
+        if self.current.matches("[") and token.matches("ARRAY"):
+            self.advance()
             self.brackets.append(")")
             return "array ("
-        if self._now().matches("(") and self._ahead(2).matches("[") and token.matches("MAP"):
+        if self.current.matches("(") and self.peek(2).matches("[") and token.matches("MAP"):
             return "map_from_arrays"
         if token.matches("["):
             self.brackets.append("]")
         if token.matches("]") and self.brackets:
             return self.brackets.pop()
-        plain = token.matches("VARCHAR") and not self._now().matches("(")
+        plain = token.matches("VARCHAR") and not self.current.matches("(")
         return "string" if plain else token.text
 
     def _subquery(self, opened: Token, kind: str) -> str:
         depth = 1
         while depth:
-            token = self._take()
+            token = self.advance()
             if token.kind == "end":
-                self.scope.fail(opened, "`(` is never closed", "add `)`")
+                self.fail(opened, "`(` is never closed", "add `)`")
             depth += 1 if token.matches("(") else -1 if token.matches(")") else 0
         inner = self.scope.statement[opened.end : self.tokens[self.i - 1].at]
         self.subqueries.append(Subquery(kind, inner))
         return f"(__q{len(self.subqueries) - 1})"
-
-    def _now(self) -> Token:
-        return self.tokens[self.i]
-
-    def _ahead(self, n: int) -> Token:
-        return self.tokens[min(self.i + n, len(self.tokens) - 1)]
-
-    def _take(self) -> Token:
-        token = self.tokens[self.i]
-        self.i = min(self.i + 1, len(self.tokens) - 1)
-        return token
 
 
 def _lambdas(tokens: list[Token]) -> set[str]:
@@ -425,5 +396,5 @@ def _split(call: list[str]) -> list[str]:
     return parts
 
 
-def _parse_name(labels: Labels) -> str:
+def _format_labels(labels: Labels) -> str:
     return " and ".join(labels) if labels else "any variable"

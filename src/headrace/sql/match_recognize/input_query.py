@@ -1,8 +1,7 @@
-"""The input of a `MATCH_RECOGNIZE`: a stream, or a query that selects columns and rows of a stream.
+"""Parse the input of a `MATCH_RECOGNIZE`: a stream, or a query that selects columns and rows of a stream.
 
-Such a query must have the form `select ... from <stream> where ...` without groups or joins, so that rows
-keep their event time and position. It is a subquery or a common table expression, and can read another such
-query.
+Such a query, a subquery or common table expression, has the form `select ... from <stream> where ...` without
+groups or joins, so that rows keep their event time and position. It can read another such query.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import NoReturn
 from headrace.sql.match_recognize.ctes import Definition
 from headrace.sql.match_recognize.tokens import Token, TokenReader
 
-MORE = (
+NOT_ALLOWED = (
     "JOIN",
     "GROUP",
     "HAVING",
@@ -29,7 +28,7 @@ MORE = (
     "SORT",
 )
 """Keywords that are not allowed in an input query."""
-_HINT = "move the input query to a step of its own, then write FROM <step> MATCH_RECOGNIZE (...)"
+_HINT = "move the input query to a separate step, then write FROM <step> MATCH_RECOGNIZE (...)"
 
 Output = tuple[str, str | None]
 """A column and the column of the stream that it renames; None if it is computed."""
@@ -169,7 +168,7 @@ def _query(
     ):
         called = ""
     while reader.current.kind != "end":
-        if reader.current.matches(",", *MORE):
+        if reader.current.matches(",", *NOT_ALLOWED):
             _fail(reader, reader.current)
         if reader.advance().matches("(", "["):
             reader.read_bracketed()
@@ -192,8 +191,8 @@ def _source(reader: TokenReader, withs: Mapping[str, Definition]) -> tuple[str, 
         return token.name, None, ""
     table, over = _read_definition(reader, defined)
     if over.names and None in over.items:
-        what = f"names for the columns of `{defined.name}`, which selects `*`"
-        reader.fail(token, what, "select the columns there, each AS its name")
+        what = f"`{defined.name}` has column names, but selects `*`"
+        reader.fail(token, what, "select the columns, each AS its name")
     return table, over, token.name
 
 
@@ -240,6 +239,4 @@ def _end(close: Token) -> Token:
 
 
 def _fail(reader: TokenReader, token: Token) -> NoReturn:
-    reader.fail(
-        token, f"MATCH_RECOGNIZE reads a stream or a selection of its columns and rows, got {token}", _HINT
-    )
+    reader.fail(token, f"expected a stream, or a query that selects its columns and rows, got {token}", _HINT)

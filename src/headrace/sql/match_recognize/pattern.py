@@ -1,4 +1,4 @@
-"""Row patterns: the regular expression in `PATTERN (...)`, as a tree.
+"""Parse row patterns, the regular expression in `PATTERN (...)`, into a tree.
 
 pattern     = sequence { "|" sequence }
 sequence    = { factor }                                   an empty one matches no rows: ()
@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal
 
 from headrace.sql.match_recognize.tokens import Token, TokenReader
 
-MOST_PERMUTED = 6
-MOST_INSTRUCTIONS = 20_000
+MAX_PERMUTED = 6
+MAX_INSTRUCTIONS = 20_000
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,11 @@ def read_pattern(reader: TokenReader) -> Pattern:
     pattern = _alternatives(reader)
     if reader.current.kind != "end":
         reader.fail_expected("a pattern variable, `|` or `)`", [])
-    if instructions(pattern) > MOST_INSTRUCTIONS:
+    if instructions(pattern) > MAX_INSTRUCTIONS:
         reader.fail(
             reader.tokens[0],
-            f"the pattern is too large: it unfolds to {instructions(pattern):,} instructions",
-            f"at most {MOST_INSTRUCTIONS:,} are supported: use smaller counts, or `+` and a count(*) in "
-            "DEFINE",
+            f"the pattern is too large: it expands to {instructions(pattern):,} instructions",
+            f"the limit is {MAX_INSTRUCTIONS:,}: use smaller counts, or `+` and a count(*) in DEFINE",
         )
     return pattern
 
@@ -255,10 +254,10 @@ def _permutation(reader: TokenReader) -> Pattern:
     while reader.accept(","):
         parts.append(_alternatives(reader))
     reader.expect(")", hint="close PERMUTE(A, B, ...)")
-    if len(parts) > MOST_PERMUTED:
+    if len(parts) > MAX_PERMUTED:
         reader.fail(
             word,
             f"PERMUTE of {len(parts)} parts has {factorial(len(parts)):,} orders",
-            f"permute at most {MOST_PERMUTED}, or write (A | B | ...){{n}} and count in DEFINE",
+            f"permute at most {MAX_PERMUTED}, or write (A | B | ...){{n}} and count in DEFINE",
         )
     return parts[0] if len(parts) == 1 else Permutation(tuple(parts))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from headrace.sql.match_recognize.clause import MatchRecognize, read_clause
 from headrace.sql.match_recognize.ctes import Definition, blank, definitions, without_definitions
-from headrace.sql.match_recognize.input_query import MORE, Input, InputQuery, read_input
+from headrace.sql.match_recognize.input_query import NOT_ALLOWED, Input, InputQuery, read_input
 from headrace.sql.match_recognize.tokens import Token, TokenReader, tokens_of
 
 
@@ -47,8 +47,8 @@ def split_statement(query: str, *, where: str) -> SplitStatement | None:
     if len(places) > 1:
         reader.fail(
             reader.tokens[places[1]],
-            "a second MATCH_RECOGNIZE in one query",
-            "write one step for each and a union of both",
+            "expected one MATCH_RECOGNIZE, got a second one",
+            "write a step for each and a union of both",
         )
     withs = definitions(reader.tokens)
     at = reader.tokens[places[0]].at
@@ -74,7 +74,7 @@ def _visible(withs: Mapping[str, Definition], at: int) -> Mapping[str, Definitio
 
 def _is_alias(token: Token) -> bool:
     """True if the token is an alias of the clause."""
-    return token.matches("AS") or (token.names and not token.matches("WHERE", *MORE))
+    return token.matches("AS") or (token.names and not token.matches("WHERE", *NOT_ALLOWED))
 
 
 def _check_inner_with(reader: TokenReader, source: Input) -> None:
@@ -86,11 +86,8 @@ def _check_inner_with(reader: TokenReader, source: Input) -> None:
         defines = token.matches("WITH") and tokens[i + 2].matches("AS") and tokens[i + 3].matches("(")
         if defines and tokens[i + 1].name.lower() == source.table.lower():
             over = next(t for t in tokens if t.at >= source.begin and t.names and t.name == source.table)
-            hint = (
-                "let the statement begin with that WITH, or write the query in place: "
-                "FROM (select ...) MATCH_RECOGNIZE (...)"
-            )
-            reader.fail(over, f"MATCH_RECOGNIZE over `{source.table}`, a table of a WITH inside", hint)
+            hint = "move the WITH to the start, or write FROM (select ...) MATCH_RECOGNIZE (...)"
+            reader.fail(over, f"MATCH_RECOGNIZE reads `{source.table}` of a nested WITH", hint)
 
 
 def _is_clause(tokens: list[Token], i: int) -> bool:

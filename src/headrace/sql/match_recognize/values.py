@@ -27,10 +27,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Navigation:
-    """An expression on one row.
-
-    The first or last of some variables, `skip` rows further in, then `shift` rows away.
-    """
+    """An expression on one row: the first or last of `labels`, `skip` rows inward, then `shift` rows away."""
 
     text: str
     labels: Labels = ()

@@ -27,7 +27,7 @@ ON_ERROR = "`divert` sends a row whose call raised to `dead_letters`; `fail` sto
 
 
 def code_text(code: UserCode) -> str:
-    """Return the text by which a document names user code.
+    """Return the reference to user code in a document, `module:name`.
 
     Raises:
         OptionError: the code has no name that can be imported.
@@ -46,8 +46,10 @@ class FunctionOptions(DocumentModel):
     example = 'such as {python: "scoring:score", output: "id string, score double"}'
     python: Text = Field(description=PYTHON)
     on_error: OnFailure = Field(default="divert", description=ON_ERROR)
-    concurrency: int | None = Field(default=None, ge=1, description="Calls of an async function at once")
-    timeout: Length | None = Field(default=None, description="The longest that a call may take")
+    concurrency: int | None = Field(
+        default=None, ge=1, description="The maximum number of concurrent calls of an async function"
+    )
+    timeout: Length | None = Field(default=None, description="The timeout of a call")
 
     @classmethod
     def from_values(cls, source: Any) -> Self:
@@ -96,7 +98,7 @@ class MapModel(_FunctionModel):
 
     node = Map
     key = "map"
-    options: OutputOptions = Field(alias="map", description="Makes one row of each row, in Python")
+    options: OutputOptions = Field(alias="map", description="Maps each row to one row with a Python function")
 
 
 class FlatMapModel(_FunctionModel):
@@ -105,7 +107,7 @@ class FlatMapModel(_FunctionModel):
     node = FlatMap
     key = "flat_map"
     options: OutputOptions = Field(
-        alias="flat_map", description="Makes any number of rows of each row, in Python"
+        alias="flat_map", description="Maps each row to any number of rows with a Python function"
     )
 
 
@@ -125,5 +127,5 @@ class MapBatchesModel(_FunctionModel):
     node = MapBatches
     key = "map_batches"
     options: OutputOptions = Field(
-        alias="map_batches", description="Makes a table of each batch of rows, in Python"
+        alias="map_batches", description="Maps each batch of rows to a table with a Python function"
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypedDict, Unpack, get_args
+from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError, did_you_mean, reject_unknown_options
+from headrace.errors import OptionError, reject_unknown_options, require_choice
 from headrace.functions.calls import is_async
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.functions.reference import UserCode, reference_to
@@ -21,7 +21,7 @@ from headrace.steps.unrouted import note_unrouted
 DEAD_LETTERS = "dead_letters"
 OnFailure = Literal["divert", "fail"]
 DEFAULT_CONCURRENCY = 10
-"""Calls of an async function that run at once, if the step sets no other number."""
+"""The default number of concurrent calls of an async function."""
 
 
 class FunctionKeywords(TypedDict, total=False):
@@ -34,12 +34,12 @@ class FunctionKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class FunctionStep(Node):
-    """Applies a function of the user. Rows whose call raises are diverted to `dead_letters`."""
+    """Applies a user function; rows whose call raises are diverted to `dead_letters`."""
 
     input: Ref
     code: UserCode
     output: Schema | None = None
-    """The declared columns; None for `filter`, which keeps those of its input."""
+    """The declared columns; None for `filter`, which keeps the columns of its input."""
     on_error: OnFailure = "divert"
     concurrency: int | None = None
     timeout: int | None = None
@@ -61,9 +61,11 @@ class FunctionStep(Node):
         asynchronous = is_async(self.code.load())
         if self.concurrency is not None and not asynchronous:
             hint = f"write `async def {self.code}`, or remove concurrency"
-            yield Finding(f"concurrency needs an async function, `{self.code}` is none", hint, (self.verb,))
+            yield Finding(
+                f"concurrency requires an async function, but `{self.code}` is not async", hint, (self.verb,)
+            )
         if asynchronous and self.verb in ("flat_map", "map_batches"):
-            yield Finding(f"{self.verb} takes no async function", "use map", (self.verb,))
+            yield Finding(f"{self.verb} does not accept an async function", "use map", (self.verb,))
 
     def tier(self, plan: Plan) -> Tier:
         unit = "batch" if self.verb == "map_batches" else "row"
@@ -85,14 +87,14 @@ class FunctionStep(Node):
 
 @dataclass(frozen=True)
 class Map(FunctionStep):
-    """Makes one row of each row."""
+    """Maps each row to one row."""
 
     verb: ClassVar[str] = "map"
 
 
 @dataclass(frozen=True)
 class FlatMap(FunctionStep):
-    """Makes any number of rows of each row."""
+    """Maps each row to any number of rows."""
 
     verb: ClassVar[str] = "flat_map"
 
@@ -106,13 +108,13 @@ class Filter(FunctionStep):
 
 @dataclass(frozen=True)
 class MapBatches(FunctionStep):
-    """Makes a table of each batch of rows."""
+    """Maps each batch of rows to a table."""
 
     verb: ClassVar[str] = "map_batches"
 
 
 def facts_of_output(before: Facts, output: Schema) -> Facts:
-    """Return the facts of rows with declared columns; they keep the time of the rows they are made of."""
+    """Return the facts of rows that a function returns; they have the time of their input row."""
     time = before.time_column if before.time_column is not None and before.time_column in output else None
     return replace(before, columns=output.names, schema=output, time_column=time, order_from=())
 
@@ -132,7 +134,7 @@ def function_node(
     output: str | type | Schema | None = None,
     **options: Unpack[FunctionKeywords],
 ) -> FunctionStep:
-    """Return the node of a function; without `output`, its columns come from the function's return type.
+    """Return the node of a function; `output` defaults to the return type of the function.
 
     Raises:
         OptionError: an option has an invalid value.
@@ -149,20 +151,8 @@ def function_node(
             raise missing_output(name)
     on_error, concurrency = options.get("on_error", "divert"), options.get("concurrency")
     timeout = options.get("timeout")
-    require_on_error(on_error, where)
+    require_choice(on_error, OnFailure, "on_error", where)
     if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
         raise OptionError(f"expected concurrency to be at least 1, got {concurrency!r}", where=where)
     limit = None if timeout is None else microseconds(timeout, where=f"{where}: timeout")
     return kind(name, ref, reference, columns, on_error, concurrency, limit)
-
-
-def require_on_error(on_error: object, where: str) -> None:
-    """Reject a value of `on_error` that is none of its choices.
-
-    Raises:
-        OptionError: with the nearest choice.
-    """
-    choices = get_args(OnFailure)
-    if on_error not in choices:
-        what = f"expected on_error to be {' or '.join(choices)}, got {on_error!r}"
-        raise OptionError(what, where=where, hint=did_you_mean(str(on_error), choices))

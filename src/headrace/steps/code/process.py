@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from headrace.durations import Duration, microseconds, text
+from headrace.errors import require_choice
 from headrace.functions.reference import UserCode, describe_code, reference_to
 from headrace.processors.declaration import Declaration, declaration_of
 from headrace.processors.processor import Processor
@@ -16,7 +17,7 @@ from headrace.processors.stateful_map import StatefulMap
 from headrace.schemas.fields import Schema
 from headrace.steps.base import MAIN, Node, Plan, Ref
 from headrace.steps.code.function_models import ON_ERROR, code_text
-from headrace.steps.code.functions import DEAD_LETTERS, OnFailure, dead_letter_facts, require_on_error
+from headrace.steps.code.functions import DEAD_LETTERS, OnFailure, dead_letter_facts
 from headrace.steps.expressions import (
     Named,
     describe_keys,
@@ -44,7 +45,7 @@ class Process(Node):
     declaration: Declaration
     on_error: OnFailure = "divert"
     timeout: int | None = None
-    """The longest that a call may take, in microseconds."""
+    """The timeout of a call, in microseconds."""
     verb: ClassVar[str] = "process"
     stateful = True
 
@@ -123,19 +124,22 @@ def process_node(
     """Return the node of a processor.
 
     Raises:
-        OptionError: the code is no processor, or an option has an invalid value.
+        OptionError: the code is not a processor, or an option has an invalid value.
         SchemaError: the columns of an output are unknown.
         LoadError: the class cannot be imported.
     """
+    is_instance = isinstance(code, Processor)
+    reference = describe_code(code) if is_instance else reference_to(code, where=f"`{name}`")
+    return _build(name, ref, keys, reference, on_error=on_error, timeout=timeout)
+
+
+def _build(
+    name: str, ref: Ref, keys: Named, code: UserCode, *, on_error: OnFailure, timeout: Duration | None
+) -> Process:
     where = f"`{name}`"
-    reference = describe_code(code) if isinstance(code, Processor) else reference_to(code, where=where)
-    require_on_error(on_error, where)
-    declaration = declaration_of(reference.load(), name=name)
-    return Process(name, ref, keys, reference, declaration, on_error, _limit(timeout, where))
-
-
-def _limit(timeout: Duration | None, where: str) -> int | None:
-    return None if timeout is None else microseconds(timeout, where=f"{where}: timeout")
+    require_choice(on_error, OnFailure, "on_error", where)
+    limit = None if timeout is None else microseconds(timeout, where=f"{where}: timeout")
+    return Process(name, ref, keys, code, declaration_of(code.load(), name=name), on_error, limit)
 
 
 def stateful_map_node(
@@ -151,12 +155,9 @@ def stateful_map_node(
 ) -> Process:
     """Return the node of a function of state and row."""
     reference = reference_to(f, where=f"`{name}`")
-    mapped = StatefulMap(reference.load(), initial, output)
-    code = UserCode(reference.text, mapped, named=False)
-    where = f"`{name}`"
-    require_on_error(on_error, where)
-    declaration = declaration_of(mapped, name=name)
-    return Process(name, ref, keys, code, declaration, on_error, _limit(timeout, where))
+    processor = StatefulMap(reference.load(), initial, output)
+    code = UserCode(reference.text, processor, named=False)
+    return _build(name, ref, keys, code, on_error=on_error, timeout=timeout)
 
 
 class ProcessOptions(DocumentModel):
@@ -167,7 +168,7 @@ class ProcessOptions(DocumentModel):
     short = "python"
     python: Text = Field(description="The Processor class as `module:name`")
     on_error: OnFailure = Field(default="divert", description=ON_ERROR)
-    timeout: Length | None = Field(default=None, description="The longest that a call may take")
+    timeout: Length | None = Field(default=None, description="The timeout of a call")
 
     @classmethod
     def from_values(cls, source: Any) -> ProcessOptions:

@@ -1,4 +1,4 @@
-"""Describes connectors, with secrets masked."""
+"""Describe connectors, with secrets masked."""
 
 from __future__ import annotations
 

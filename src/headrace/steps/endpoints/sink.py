@@ -45,17 +45,17 @@ class Sink(Node):
         return ()
 
     def write_mode(self, plan: Plan) -> WriteMode:
-        """Return the mode, or the default: update for a running aggregate, append for all else."""
+        """Return the mode; default: update for a running aggregate, append for other rows."""
         return self.mode or ("update" if plan.facts(self.input).change == "updates" else "append")
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         if "sink" not in self.connector.roles:
-            yield Finding(f"{self.connector.kind} can't be written to", "it is a source only", ("mode",))
+            yield Finding(f"{self.connector.kind} cannot be written to", "it is a source only", ("mode",))
         yield from self._check_mode(plan)
         columns = plan.facts(self.input).columns
         for option in _COLUMN_OPTIONS:
             value = getattr(self.connector, option, None) or ()
-            if isinstance(value, Mapping):  # the headers of a webhook, with their values
+            if isinstance(value, Mapping):  # constant headers of a webhook
                 continue
             names = (value,) if isinstance(value, str) else tuple(value)
             yield from unknown_columns(names, columns, option, (option,))
@@ -67,7 +67,7 @@ class Sink(Node):
         if self.mode is not None and self.mode not in get_args(WriteMode):
             yield Finding(f"expected mode to be append, update or complete, got {self.mode!r}", "", ("mode",))
         if change == "updates" and self.mode == "append":
-            what = "a running aggregate changes its rows, so it can't be appended"
+            what = "a running aggregate changes its rows, so mode append is not possible"
             yield Finding(what, 'use mode="update" or "complete"', ("mode",))
         if change == "table":
             yield from self._check_table()
@@ -97,12 +97,12 @@ class Sink(Node):
         last = next((step for step in reversed(plan.upstream(self)) if step.stateful), None)
         if last is not None and self.input.step != last.name:
             yield Blocks(
-                f"a step stands between `{last.name}`, which has state, and its sink "
-                f"(write `{last.name}` itself, and do the rest where it is read)"
+                f"there is a step between the stateful step `{last.name}` and its sink "
+                f"(write `{last.name}`, and apply the step to the topic)"
             )
         if self.mode == "complete":
-            yield Blocks("real-time mode has update mode only, and this sink requires complete")
-        yield Differs("at least once: exactly once is refused unless the reader removes duplicates")
+            yield Blocks("real-time mode has update mode only, but this sink requires complete")
+        yield Differs("at least once; readers must remove duplicates")
 
     def description(self) -> list[str]:
         return [describe_connector(self.connector), f"mode {self.mode}" if self.mode else ""]

@@ -1,4 +1,4 @@
-"""Sources: a connector whose records are decoded, or a DataFrame made elsewhere."""
+"""Sources: a connector whose records are decoded, or a DataFrame."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Source(Node):
     def check(self, plan: Plan) -> Iterator[Finding]:
         connector = self.connector
         if "source" not in connector.roles:
-            yield Finding(f"{connector.kind} can't be read from", "it is a sink only")
+            yield Finding(f"{connector.kind} cannot be read from", "it is a sink only")
         elif problem := connector.stream_problem():
             yield Finding(*problem)
         if connector.carries == "bytes" and self.format is None:
@@ -83,11 +83,11 @@ class Source(Node):
         if self.on_error == "divert" and DEAD_LETTERS in self.outputs:
             hint = 'on_error="skip" or "fail"'
             yield Blocks(f"its dead letters are written at the end of a micro-batch ({hint} has none)")
-        yield Differs("where a batch ends rows wait until the next has begun, some tenths of a second")
+        yield Differs("at the end of a batch, rows wait some tenths of a second for the next batch")
 
     def description(self) -> list[str]:
         columns = self.schema.fields if self.schema is not None else ()
-        on_error = {"skip": "skips what doesn't decode", "fail": "fails on what doesn't decode"}
+        on_error = {"skip": "skips invalid records", "fail": "fails on invalid records"}
         return [
             describe_connector(self.connector),
             self.format.name if self.format else "",
@@ -98,7 +98,7 @@ class Source(Node):
 
 @dataclass(frozen=True, eq=False)
 class FrameSource(Node):
-    """A DataFrame made elsewhere."""
+    """A DataFrame as a source."""
 
     frame: Any
     verb: ClassVar[str] = "from_dataframe"
@@ -107,18 +107,18 @@ class FrameSource(Node):
         return Facts()
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield Blocks("only Spark can determine what a DataFrame from outside reads")
+        yield Blocks("the sources of a DataFrame are unknown")
 
 
 def source_node(
     name: str,
     connector: Connector,
     *,
-    format: str | Format | None = None,  # noqa: A002 - the word of the contract
+    format: str | Format | None = None,  # noqa: A002
     schema: str | type | Schema | None = None,
     on_error: OnError = "divert",
 ) -> Source:
-    """Return a source; format and schema default to the connector's, then the schema to the format's."""
+    """Return a source; format and schema default to those of the connector, then the format's schema."""
     require_connector(connector, f"`{name}`", "read")
     check_role(connector, "source", f"`{name}`")
     chosen, columns = decoding_of(connector, format, schema, where=f"`{name}`")
@@ -128,19 +128,19 @@ def source_node(
 
 
 def require_connector(value: object, where: str, verb: str) -> None:
-    """Reject a value that is no connector.
+    """Reject a value that is not a connector.
 
     Raises:
-        OptionError: it is something else, such as the kind of a connector as text.
+        OptionError: the value has another type, such as text.
     """
     if not isinstance(value, Connector):
-        hint = f'{verb} something from `connect`, such as connect.files(path="here/")'
+        hint = f'{verb} a connector of `connect`, such as connect.files(path="in/")'
         raise OptionError(f"expected a connector, got {value!r}", where=where, hint=hint)
 
 
 def decoding_of(
     connector: Connector,
-    format: str | Format | None,  # noqa: A002 - the word of the contract
+    format: str | Format | None,  # noqa: A002
     schema: str | type | Schema | None,
     *,
     where: str,
@@ -148,7 +148,7 @@ def decoding_of(
     """Return the format and schema of a step; each defaults to that of the connector.
 
     Raises:
-        OptionError: step and connector set different ones.
+        OptionError: step and connector set different values.
     """
     chosen = format_of(format, where=where) if format is not None else None
     columns = Schema.of(schema) if schema is not None else None

@@ -1,1 +1,1 @@
-"""The document grammar: pydantic models from which reading, dump and JSON Schema of YAML documents follow."""
+"""The document grammar: pydantic models for reading, dumping and describing (JSON Schema) YAML documents."""

@@ -1,4 +1,4 @@
-"""The bases of all document models: reading, dump and JSON Schema of a mapping follow from its fields."""
+"""The bases of document models: reading, dump and JSON Schema of a mapping are derived from its fields."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @contextmanager
 def unwrap_errors() -> Iterator[None]:
-    """Raise errors of serializers as they are: pydantic wraps them at every level of a model."""
+    """Raise the original errors of serializers, which pydantic wraps at every level of a model."""
     try:
         yield
     except PydanticSerializationError as error:
@@ -109,10 +109,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
-        """Word an error about the keys of this mapping; pass others on.
-
-        None if it follows from another error.
-        """
+        """Translate an error about the keys of this mapping; None if it is a consequence of another error."""
         key = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
         if error["type"] == "extra_forbidden" and key:
             hint = cls.moved.get(key) or did_you_mean(key, cls.field_names())
@@ -128,7 +125,7 @@ class DocumentModel(BaseModel):
     def _serialize(self, handler: SerializerFunctionWrapHandler) -> Any:
         with unwrap_errors():
             data = handler(self)
-        # A recursive model is serialized twice: its reference and its definition both have this serializer.
+        # For a recursive model pydantic calls this twice: for its reference and for its definition.
         return self.shorten(data) if isinstance(data, dict) else data
 
     def shorten(self, data: dict[str, Any]) -> Any:
@@ -137,7 +134,7 @@ class DocumentModel(BaseModel):
         return data[self.short] if short else data
 
     def document(self) -> Any:
-        """Return the plain value that a document holds for this model, in its shortest form.
+        """Return the plain value of this model in a document, in its shortest form.
 
         Raises:
             OptionError: a document cannot represent one of the values.
@@ -154,7 +151,7 @@ class DocumentModel(BaseModel):
 
     @classmethod
     def from_values(cls, source: Any) -> Self:
-        """Return the model whose values are the attributes of an object; defaults count as not set."""
+        """Return the model with the attributes of an object as values; defaults are not set."""
         values: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
             model: Any = field.annotation
@@ -204,7 +201,7 @@ class DeclarationModel(DocumentModel, Generic[T]):
 
 @dataclass(frozen=True)
 class Written:
-    """Annotates a type with its form in documents, and with the functions that convert from and to it."""
+    """Annotates a type with its form in documents, and with functions that convert from and to it."""
 
     form: Any
     read: Callable[[Any], Any]
@@ -234,7 +231,7 @@ class OneKey(DeclarationModel[T]):
 
     @property
     def choice(self) -> tuple[str, Any]:
-        """The one field that is set, and its value."""
+        """The field that is set, and its value."""
         [name] = self.model_fields_set
         return name, getattr(self, name)
 

@@ -40,7 +40,7 @@ from headrace.steps.grammar.problems import (
 from headrace.steps.grammar.values import NAMED_SCHEMA, TEXT_SCHEMA
 
 OPTION_TEXT = "option_text"
-"""The type of the error that an option wants text."""
+"""The error type of an option that requires text."""
 _KINDS = {"missing": MISSING_KEY, "extra_forbidden": UNKNOWN_KEY, "string_type": OPTION_TEXT}
 
 
@@ -74,13 +74,13 @@ def validate_options(model: type[BaseModel], options: Any, *, name: str) -> Any:
     """Validate the options of a connector or format, and raise all errors together.
 
     Raises:
-        ValidationError: an option is unknown, missing or wrong; paths begin with the name.
+        ValidationError: an option is unknown, missing or invalid; paths start with the name.
     """
     if options is not None and not isinstance(options, Mapping):
         raise_at((name,), expect(f"the options of `{name}`", f"write {name}: {{...}}"))
     instance = model.__new__(model)
     try:
-        # The model's own __init__ reports only the first of pydantic's errors.
+        # `Options.__init__` reports only the first error.
         BaseModel.__init__(instance, **(options or {}))
     except ValidationError as error:
         problems = option_problems(model, error, where=name)
@@ -146,13 +146,12 @@ def options_document(model: BaseModel, name: str) -> dict[str, Any]:
     """Return options as plain values.
 
     Raises:
-        OptionError: a value would not be the same when read back, such as a `datetime` in the rows of
-            `memory`.
+        OptionError: YAML cannot represent a value, such as a `datetime` in the rows of `memory`.
     """
     options: dict[str, Any] = _plain(model.model_dump(by_alias=True, exclude_defaults=True))
     if type(model)(**options) != model:
         raise OptionError(
-            f"the options of `{name}` hold values that YAML cannot represent",
+            f"the options of `{name}` contain values that YAML cannot represent",
             hint="use text, numbers, true and false, lists and mappings",
         )
     return options
@@ -198,7 +197,7 @@ class ConnectorModel(DocumentModel):
 
     @classmethod
     def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
-        """Word the errors about the connector; those about other keys are worded by the base."""
+        """Translate the errors about the connector; the base translates others."""
         key, kinds = str(error["loc"][0]) if error["loc"] else "", registry.kinds()
         words = [*(word for word in cls.field_names() if word != "connector"), *cls.siblings]
         if error["type"] == "missing" and key == "connector":

@@ -1,8 +1,8 @@
 """The steps of a pattern in documents.
 
-They are a list of one-key maps from a step's name to its condition, or to a map that states how the step
-follows and how often it occurs. The value of the verb is a condition, a list of steps (a group) or `{either:
-[...]}`.
+A list of one-key mappings from the name of a step to its condition, or to a mapping with the verb
+(contiguity) and the quantifiers of the step. The value of the verb is a condition, a list of steps (a group)
+or `{either: [...]}`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TimesValue(DocumentModel):
 
     @classmethod
     def prepare(cls, value: Any) -> dict[str, Any]:
-        """Take a number for both bounds."""
+        """Accept a number for both bounds."""
         if isinstance(value, Mapping):
             return dict(value)
         if str(value) == "0":
@@ -79,7 +79,7 @@ class StepDetails(DocumentModel):
 
     @property
     def verbs(self) -> list[str]:
-        """The keys that hold a condition."""
+        """The keys with a condition."""
         return [word for word in ("where", *VERBS) if word in self.model_fields_set]
 
     def check(self) -> None:
@@ -126,7 +126,7 @@ def _require_verbs(steps: tuple[dict[str, StepDetails], ...]) -> tuple[dict[str,
             raise_at((place, name, verb), invalid(what, hint))
         if place > 0 and verb == "where":
             hint = f"such as {{{name}: {{followed_by: ...}}}}; verbs: {', '.join(VERBS)}"
-            what = f"`{name}` does not state how it follows the step before it"
+            what = f"`{name}` has no verb that states how it follows the previous step"
             raise_at((place, name, verb), invalid(what, hint))
     return steps
 

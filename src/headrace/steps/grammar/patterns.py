@@ -31,7 +31,7 @@ class WithinModel(DeclarationModel[Within]):
     def check(self) -> None:
         for name, limit in self.values().items():
             if limit == 0:
-                raise_at((name,), expect("a length longer than 0"))
+                raise_at((name,), expect("a duration above zero"))
 
     def build(self) -> Within:
         return Within(**self.values())

@@ -1,6 +1,6 @@
-"""Errors that validators raise, for pydantic to collect.
+"""Errors of validators, which pydantic collects with the path of the value.
 
-An error carries the path of the value; the reader of documents adds file, line and column.
+The reader of documents adds file, line and column.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def invalid(what: str, hint: str = "", *, where: str = "", kind: str = INVALID) 
     Args:
         what: the problem; for the `EXPECTED` kinds only the expectation, such as "a number".
         hint: how to fix it.
-        where: a location inside the value that has no line of its own, such as "schema column 4".
+        where: a location inside the value, such as "schema column 4".
         kind: one of the types above.
     """
     return PydanticCustomError(kind, "{what}", {"what": what, "hint": hint, "where": where})
 
 
 def expect(what: str, hint: str = "") -> PydanticCustomError:
-    """Build an error that names what is expected; the reader adds the actual value."""
+    """Build an error with the expected value; the reader of documents adds the actual value."""
     return invalid(what, hint, kind=EXPECTED)
 
 
@@ -44,7 +44,7 @@ def translate_error(error: HeadraceError) -> PydanticCustomError:
 
 
 def collect_errors(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function whose errors pydantic is to collect.
+    """Call a function, and convert its errors for pydantic.
 
     Raises:
         PydanticCustomError: the function raised a `HeadraceError`.
@@ -66,12 +66,12 @@ def raise_at(path: tuple[str | int, ...], error: PydanticCustomError) -> NoRetur
 
 
 def validation_error(details: Iterable[InitErrorDetails]) -> ValidationError:
-    """Build the error that carries several."""
+    """Build an error with several details."""
     return ValidationError.from_exception_data("document", list(details))
 
 
 def details_of(error: Any) -> InitErrorDetails:
-    """Return an item of `ValidationError.errors()` in the form in which it can be raised again."""
+    """Convert an item of `ValidationError.errors()` so that it can be raised again."""
     context = error.get("ctx", {})
     kind: Any = error["type"]
     if "what" in context:

@@ -19,7 +19,7 @@ OTHER = "other"
 
 
 class Slot(IntEnum):
-    """The place of a step in its entry: the keys of an entry apply in this order."""
+    """The position of a step in its entry; the keys of an entry apply in this order."""
 
     UNION = 0
     WHERE = 1
@@ -35,7 +35,7 @@ class Inputs:
     """The outputs that an entry reads."""
 
     refs: tuple[Ref, ...] = ()
-    """The output of `from` (or those of `union`), then the second input of the operation if it has one."""
+    """The output of `from` or the outputs of `union`, then the second input of the operation, if any."""
     tables: Mapping[str, Ref] = field(default_factory=dict)
     """The streams that a query can read, by table name."""
 

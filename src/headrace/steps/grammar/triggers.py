@@ -72,10 +72,7 @@ class TriggerModel(OneKey[Trigger]):
 
 
 def _plain(trigger: Trigger) -> dict[str, Any]:
-    """Return a trigger as a document holds it.
-
-    The key is its class name in snake case, the value its fields.
-    """
+    """Return the plain value of a trigger: its class name in snake case, and its fields."""
     key = re.sub(r"(?<!^)(?=[A-Z])", "_", type(trigger).__name__).lower()
     fields = {field.name: getattr(trigger, field.name) for field in dataclasses.fields(trigger)}
     if isinstance(trigger, triggers.AfterWatermark):
@@ -89,7 +86,7 @@ def _plain(trigger: Trigger) -> dict[str, Any]:
 
 
 class EmitModel(DeclarationModel[Emission]):
-    """The value of `emit`: when windows emit results, and how these refine each other."""
+    """The value of `emit`: trigger, lateness and accumulation mode of windows."""
 
     label = "emit"
     example = "such as {lateness: 5 minutes, mode: retracting}"
@@ -115,7 +112,7 @@ class EmitModel(DeclarationModel[Emission]):
 
     @classmethod
     def describe(cls, declaration: Emission) -> Self:
-        plain = _when(declaration)
+        plain = _describe_trigger(declaration)
         if declaration.lateness:
             plain["lateness"] = duration_text(declaration.lateness)
         for name in ("mode", "allow_loss", "late_rows"):
@@ -124,7 +121,7 @@ class EmitModel(DeclarationModel[Emission]):
         return cls.model_validate(plain)
 
 
-def _when(emission: Emission) -> dict[str, Any]:
+def _describe_trigger(emission: Emission) -> dict[str, Any]:
     trigger, implied = emission.trigger, triggers.AfterCount(1) if emission.lateness else None
     if not isinstance(trigger, triggers.AfterWatermark) or (trigger.late is None and implied is not None):
         return {"trigger": _plain(trigger)}

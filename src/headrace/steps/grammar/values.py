@@ -42,7 +42,7 @@ NAMED_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": TEXT_S
 
 @dataclass(frozen=True)
 class Expected:
-    """Annotates a type with the words for it in errors: "expected a condition in Spark SQL, got a list"."""
+    """Annotates a type with its description in errors: "expected a condition in Spark SQL, got a list"."""
 
     what: str
     hint: str = ""
@@ -102,7 +102,7 @@ Number = Annotated[float, PlainValidator(_parse_number), WithJsonSchema({"type":
 
 def _parse_duration(value: Any) -> int:
     if not isinstance(value, str) or not value.strip():
-        raise invalid("a length of time", kind=EXPECTED_TEXT)
+        raise invalid("a duration", kind=EXPECTED_TEXT)
     return collect_errors(microseconds, value)
 
 

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from headrace.durations import Duration, microseconds, text
+from headrace.errors import require_choice
 from headrace.steps.base import Plan, Ref, out_of_order
 from headrace.steps.expressions import describe_columns
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.values import Length
 from headrace.steps.joins.grammar import JoinModel, JoinOnOptions, SelectValue
-from headrace.steps.joins.sides import JoinOn, describe_on, key_pairs_of, require_choice, selection_of
+from headrace.steps.joins.sides import JoinOn, describe_on, key_pairs_of, selection_of
 from headrace.steps.traits import Finding, StateBound
 
 Direction = Literal["backward", "forward", "nearest"]
@@ -38,7 +39,7 @@ class AsOfJoin(JoinOn):
 
     @property
     def waits_unbounded(self) -> bool:
-        """True if a left row may wait for ever."""
+        """True if the time that a left row waits has no bound."""
         return self.direction != "backward" and self.tolerance is None
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
@@ -47,7 +48,7 @@ class AsOfJoin(JoinOn):
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if self.waits_unbounded:
-            what = f"without a tolerance, `{self.direction}` keeps a row until a right row follows it"
+            what = f"without a tolerance, `{self.direction}` stores a row until a later right row arrives"
             yield Finding(what, "set tolerance=")
 
     def state_bound(self, plan: Plan) -> StateBound:
@@ -67,7 +68,7 @@ class AsOfJoin(JoinOn):
             f"each row with {_PARTNERS[self.direction]}, of {self.other}",
             describe_on(self.on),
             f"at most {text(self.tolerance)} away" if self.tolerance is not None else "",
-            "" if self.how == "left" else "drops rows without one",
+            "" if self.how == "left" else "drops rows without a partner",
             describe_columns(self.select) if self.select else "",
         ]
 
@@ -108,8 +109,10 @@ class AsOfJoinOptions(JoinOnOptions):
 
     label = "join_as_of"
     example = "such as {with: prices, on: symbol, tolerance: 1 hour}"
-    direction: Direction = Field(default="backward", description="Where the partner of a row is looked for")
-    tolerance: Length | None = Field(default=None, description="The greatest distance of a partner")
+    direction: Direction = Field(
+        default="backward", description="The direction in event time in which a partner is searched"
+    )
+    tolerance: Length | None = Field(default=None, description="The maximum distance of a partner")
     how: AsOfHow = Field(
         default="left", description="`left`: a row without a partner passes; `inner`: it is dropped"
     )

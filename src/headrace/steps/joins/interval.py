@@ -9,20 +9,14 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from headrace.durations import text
+from headrace.errors import require_choice
 from headrace.steps.base import Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_pair_expressions
 from headrace.steps.expressions import Expression, describe_columns, expression_of, stable_text
 from headrace.steps.facts import Facts
 from headrace.steps.joins.bounds import Bounds, Within, WithinValue, bounds_of, format_bound
 from headrace.steps.joins.grammar import HowValue, JoinModel, JoinOnOptions, SelectValue, WhereValue
-from headrace.steps.joins.sides import (
-    How,
-    JoinOn,
-    describe_on,
-    key_pairs_of,
-    require_choice,
-    selection_of,
-)
+from headrace.steps.joins.sides import How, JoinOn, describe_on, key_pairs_of, selection_of
 from headrace.steps.traits import Finding, StateBound
 
 
@@ -41,7 +35,7 @@ class IntervalJoin(JoinOn):
 
     @property
     def retention(self) -> tuple[int, int]:
-        """The time after a left and a right row in which a partner may follow."""
+        """How long left and right rows wait for a partner, in microseconds."""
         lower, upper = self.within
         return max(upper, 0), max(-lower, 0)
 
@@ -56,7 +50,7 @@ class IntervalJoin(JoinOn):
 
     def state_bound(self, plan: Plan) -> StateBound:
         behind = out_of_order(plan, self)
-        left, right = (text(kept + behind) for kept in self.retention)
+        left, right = (text(wait + behind) for wait in self.retention)
         return StateBound(f"left rows for {left} and right rows for {right}, by event time")
 
     def description(self) -> list[str]:
@@ -122,7 +116,7 @@ class IntervalJoinModel(JoinModel):
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:
-        """True with `within`, without a window; a join without `within` is one with a table."""
+        """True with `within` and without a window; without `within` it is a join with a table."""
         options = keys.get("join")
         with_table = isinstance(options, Mapping) and "within" not in options
         return "join" in keys and "window" not in keys and not with_table

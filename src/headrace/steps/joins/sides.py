@@ -1,12 +1,12 @@
-"""The two sides of a join: its key columns, its output columns and the checks that all joins share."""
+"""The base of joins: key columns, output columns and checks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
-from headrace.errors import OptionError, did_you_mean
+from headrace.errors import OptionError
 from headrace.steps.base import MAIN, Node, Plan, Ref
 from headrace.steps.expression_checks import check_pair_expressions
 from headrace.steps.expressions import Named, expression_of, names_of
@@ -17,7 +17,7 @@ from headrace.steps.unrouted import note_arrival_order, note_unrouted
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 OnColumns = str | list[str] | tuple[str, ...] | Mapping[str, str]
 On = tuple[tuple[str, str], ...]
-"""Pairs of key columns: that of the left stream and that of the right."""
+"""Pairs of a left and a right key column."""
 
 _KEYS = ("on", "join", "join_as_of", "key_by")
 
@@ -30,7 +30,7 @@ class TwoInputs(Node):
     other: Ref
     """The right stream; `with` in a document."""
     select: Named | None = field(default=None, kw_only=True)
-    """The output columns that the user has chosen; None for all."""
+    """The selected output columns; None for all."""
     stateful = True
     needs_time = True
     duplicate_hint: ClassVar[str] = (
@@ -57,7 +57,7 @@ class TwoInputs(Node):
 
     @property
     def omits_right(self) -> bool:
-        """True if results have the columns of the left stream alone."""
+        """True if results have only the columns of the left stream."""
         return False
 
     def fires_by_clock(self, facts: Facts) -> bool:
@@ -71,7 +71,7 @@ class TwoInputs(Node):
     def result_columns(
         self, left: Sequence[str] | None, right: Sequence[str] | None
     ) -> tuple[str, ...] | None:
-        """Return the output columns: the left ones, then the right ones that are no keys."""
+        """Return the output columns: the left ones, then the right ones that are not keys."""
         if self.select is not None:
             return names_of(self.select)
         if left is None or (right is None and not self.omits_right):
@@ -86,15 +86,15 @@ class TwoInputs(Node):
         yield from unknown_columns((key for _, key in self.key_pairs), right.columns, "right key", _KEYS)
         if left.timed and right.timed and left.by_clock != right.by_clock:
             yield Finding(
-                "one stream has event time and the other the time of a clock",
-                "give both the same kind of time",
+                "one stream has event time, the other the time of a clock",
+                "declare the same kind of time for both",
                 _KEYS,
             )
         sides = self.sides(plan)
         yield from check_pair_expressions((item for _, item in self.select or ()), sides, "select")
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
-        """Return the columns by the qualifier that an expression over pairs of rows uses."""
+        """Return the columns of each qualifier of expressions over pairs of rows."""
         return {"left": plan.facts(self.input).columns, "right": plan.facts(self.other).columns}
 
     def tier(self, plan: Plan) -> Tier:
@@ -105,13 +105,13 @@ class TwoInputs(Node):
         yield from note_arrival_order()
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return all columns: the state holds whole rows."""
+        """Return all columns, because the state contains whole rows."""
         return columns
 
 
 @dataclass(frozen=True)
 class JoinOn(TwoInputs):
-    """The base of joins with key columns of their own; a join inside windows has those of its input."""
+    """The base of joins with `on`; a join inside windows has the keys of its input instead."""
 
     on: On
 
@@ -127,7 +127,7 @@ def key_pairs_of(on: Any, where: str) -> On:
     (('id', 'ad'),)
 
     Raises:
-        OptionError: it is none of these.
+        OptionError: the value has another type.
     """
     pairs = tuple(on.items()) if isinstance(on, Mapping) else _same_names(on)
     if not pairs or not all(isinstance(name, str) and name for pair in pairs for name in pair):
@@ -150,10 +150,10 @@ def write_pairs(pairs: On) -> Any:
 
 
 def selection_of(select: Mapping[str, Any] | None, where: str) -> Named | None:
-    """Return the chosen output columns as (name, expression) pairs.
+    """Return the selected output columns as (name, expression) pairs.
 
     Raises:
-        OptionError: there is none, or one is no expression.
+        OptionError: there is none, or a value is not an expression.
     """
     if select is None:
         return None
@@ -161,18 +161,6 @@ def selection_of(select: Mapping[str, Any] | None, where: str) -> Named | None:
         hint = 'such as select={"price": "right.price"}'
         raise OptionError(f"expected names and columns, got {select!r}", where=where, hint=hint)
     return tuple((name, expression_of(item, where)) for name, item in select.items())
-
-
-def require_choice(value: str, choices: Any, option: str, where: str) -> None:
-    """Reject a value that is none of the choices of an option.
-
-    Raises:
-        OptionError: with the nearest choice.
-    """
-    names = get_args(choices)
-    if value not in names:
-        what = f"expected {option} to be {' or '.join(names)}, got {value!r}"
-        raise OptionError(what, where=where, hint=did_you_mean(str(value), names))
 
 
 def describe_on(pairs: On) -> str:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from headrace.durations import text
+from headrace.errors import require_choice
 from headrace.steps.base import Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_expressions, check_pair_expressions
 from headrace.steps.expressions import (
@@ -24,7 +25,7 @@ from headrace.steps.facts import Facts, plain_column
 from headrace.steps.grammar.values import KeyColumns
 from headrace.steps.grammar.windows import WindowValue
 from headrace.steps.joins.grammar import HowValue, JoinModel, JoinOptions, SelectValue, WhereValue
-from headrace.steps.joins.sides import How, On, TwoInputs, require_choice, selection_of
+from headrace.steps.joins.sides import How, On, TwoInputs, selection_of
 from headrace.steps.stateful.describe import describe_window
 from headrace.steps.traits import Finding, StateBound
 from headrace.windows import Sliding, Tumbling, Window
@@ -66,7 +67,7 @@ class WindowJoin(TwoInputs):
             yield from check_expressions(computed, columns, "key_by")
         if not isinstance(self.window, Tumbling | Sliding):
             what = f"a join accepts tumbling and sliding windows, got {describe_window(self.window)}"
-            yield Finding(what, "or join without a window: join(..., within=...)", (WINDOW,))
+            yield Finding(what, "use one of these, or join(..., within=...) without a window", (WINDOW,))
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
         return {**super().sides(plan), WINDOW: ("start", "end")}

@@ -1,4 +1,4 @@
-"""Checks of patterns, groups and alternatives included: elements, names, times and conditions."""
+"""Check patterns, including groups and alternatives: elements, names, times and conditions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _pair(before: Element, element: Element) -> Problems:
     if element.negated and before.may_be_absent:
         yield (
             f"`{element.name}` must not follow `{before.name}`, which is optional",
-            f"make two patterns of it: one with `{before.name}` and one without",
+            f"write two patterns: one with `{before.name}` and one without",
         )
     if before.greedy and element.may_be_absent:
         yield (
@@ -83,7 +83,7 @@ def _element(element: Element) -> Problems:
     if element.greedy and (not repeats or element.parts):
         yield f"`{name}` is greedy and matches one row", "greedy is for a step with times or one_or_more"
     if element.greedy and element.repeats == "combinations":
-        yield f"`{name}` is greedy, and any of its rows may be left out", "remove greedy or combinations"
+        yield f"`{name}` has both greedy and combinations", "remove greedy or combinations"
     if element.repeats != "relaxed" and not repeats:
         yield f"`{name}` is {element.repeats} and matches one row", "add times(...) or one_or_more()"
     if element.until is not None and not element.looping:
@@ -93,10 +93,10 @@ def _element(element: Element) -> Problems:
         )
     if element.gap is not None and (not repeats or element.parts):
         yield f"`{name}` has a gap, and matches one row", "gap is for a step with times or one_or_more"
-    if element.parts and element.looping and _empty(element):
+    if element.parts and element.looping and _may_be_empty(element):
         yield (
-            f"`{name}` repeats something that may be nothing, so it would never end",
-            "make one of its steps mandatory in every round",
+            f"`{name}` repeats a group that may match no row, so it would never end",
+            "make one of its steps mandatory",
         )
 
 
@@ -116,10 +116,12 @@ def _check_negated(element: Element) -> Problems:
         )
 
 
-def _empty(element: Element) -> bool:
-    """Return True if a group, or one of several alternatives, may match no row at all."""
+def _may_be_empty(element: Element) -> bool:
+    """Return True if a group or alternative may match no row."""
     return any(
-        all(part.negated or part.may_be_absent or (bool(part.parts) and _empty(part)) for part in parts)
+        all(
+            part.negated or part.may_be_absent or (bool(part.parts) and _may_be_empty(part)) for part in parts
+        )
         for parts in element.parts
     )
 
@@ -129,7 +131,7 @@ def _names(pattern: Pattern, taken: set[str]) -> Problems:
         yield f"two steps are called `{name}`", "name each once"
     for name in dict.fromkeys(pattern.names):
         if not name or name.startswith("__"):
-            yield f"a step can't be called `{name}`", "use another name"
+            yield f"a step cannot be called `{name}`", "use another name"
         elif name.lower() in taken:
             yield (
                 f"the step `{name}` has the name of a column, so conditions would be ambiguous",
@@ -154,25 +156,25 @@ def _skip(pattern: Pattern, skip: Skip) -> Problems:
     names = [step.name for step in steps_of(pattern.elements) if not step.negated]
     if skip.step and skip.step not in names:
         yield (
-            f"skip goes to `{skip.step}`, which is no step that matches rows",
+            f"skip goes to `{skip.step}`, which is not a step that matches rows",
             did_you_mean(skip.step, names),
         )
 
 
 def _references(pattern: Pattern, select: Named, columns: tuple[str, ...] | None) -> Problems:
-    """Yield names before a dot that are neither a step nor a column; none if the columns are unknown."""
+    """Yield qualifiers that are neither a step nor a column; none if the columns are unknown."""
     if columns is None:
         return
     known = {name.lower() for name in (*pattern.names, *columns)}
     for place, condition in _conditions(pattern, select):
         for name in _qualifiers(condition):
             if name.lower() not in known:
-                what = f"{place} refers to `{name}`, which is no step and no column"
+                what = f"{place} refers to `{name}`, which is neither a step nor a column"
                 yield what, did_you_mean(name, (*pattern.names, *columns))
 
 
 def _expressions(pattern: Pattern, select: Named, columns: tuple[str, ...] | None, keys: Named) -> Problems:
-    """Yield mistakes inside conditions and measures: syntax, unknown functions and columns."""
+    """Yield errors of conditions and measures: syntax, unknown functions and columns."""
     known = None if columns is None else (*columns, *pattern.names, *names_of(keys))
     for place, condition in _conditions(pattern, select):
         reported = {f"unknown column `{name}`" for name in _qualifiers(condition)}  # see `_references`
@@ -191,7 +193,7 @@ def _qualifiers(condition: str) -> Iterator[str]:
 
 
 def null_references(pattern: Pattern, select: Named) -> Problems:
-    """Yield references to a step that has no row at that point, or never has one: they are always null."""
+    """Yield references that are always null: to a later step, or to a step that must not occur."""
     absent = {step.name.lower() for step in steps_of(pattern.elements) if step.negated}
     for place, condition in _conditions(pattern, select):
         for name in dict.fromkeys(_qualifiers(condition)):
@@ -203,8 +205,8 @@ def null_references(pattern: Pattern, select: Named) -> Problems:
             for name in dict.fromkeys(_qualifiers(condition)):
                 if name.lower() in later:
                     yield (
-                        f"{place} refers to `{name}`, which comes after it: it is always null there",
-                        f"put the comparison into the condition of `{name}`",
+                        f"{place} refers to `{name}`, which is a later step: it is always null",
+                        f"move the comparison to the condition of `{name}`",
                     )
 
 
@@ -226,17 +228,15 @@ def _element_conditions(elements: tuple[Element, ...]) -> Iterator[tuple[str, st
 
 
 def check_state_bound(pattern: Pattern, within: Within) -> tuple[str, str] | None:
-    """Return why the state of a pattern may grow without bound, and a hint; None if it is bounded."""
+    """Return the reason why the state of a pattern has no bound, and a hint; None if it is bounded."""
     if within.whole is not None or within.between is not None:
         return None
-    elements = list(_all(pattern.elements))
+    elements = list(_nested_elements(pattern.elements))
     hint = "add within, such as within='10 minutes'"
     for element in elements:
         if element.contiguity == "followed_by_any" or element.repeats == "combinations":
-            what = (
-                f"every row may begin another match with `{element.name}`, and without `within` none expires"
-            )
-            return f"{what}: the state of a key grows with each row, and faster", hint
+            what = f"every row may start another match with `{element.name}`, which never expires"
+            return f"{what}: the state of a key grows faster than its number of rows", hint
     waiting = [e for e in elements if e.contiguity in ("followed_by", "not_followed_by")]
     loops = [e for e in elements if e.looping and e.repeats == "relaxed"]
     if waiting or loops:
@@ -248,8 +248,8 @@ def check_state_bound(pattern: Pattern, within: Within) -> tuple[str, str] | Non
     return None
 
 
-def _all(elements: tuple[Element, ...]) -> Iterator[Element]:
+def _nested_elements(elements: tuple[Element, ...]) -> Iterator[Element]:
     for element in elements:
         yield element
         for part in element.parts:
-            yield from _all(part)
+            yield from _nested_elements(part)

@@ -1,4 +1,4 @@
-"""Patterns as the kernel reads them: JSON, with conditions as text and `Column` conditions as columns."""
+"""The declaration of a pattern for the kernel: JSON with conditions as text; `Column`s become columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GIVEN = "__given"
 
 
 class PatternDeclaration:
-    """A pattern as the kernel reads it, and the Columns among its conditions."""
+    """The declaration of a pattern, and the pyspark Columns among its conditions."""
 
     def __init__(self, node: Match, keys: Sequence[str], *, time: Time = "event") -> None:
         self.columns: dict[str, Any] = {}
@@ -47,7 +47,7 @@ class PatternDeclaration:
         )
 
     def over(self, frame: DataFrame) -> DataFrame:
-        """Return the frame with the Columns that the pattern holds."""
+        """Return the frame with the pyspark Columns of the pattern."""
         return frame.withColumns(self.columns) if self.columns else frame
 
     def _sequence(self, elements: tuple[Element, ...]) -> list[dict[str, Any]]:
@@ -91,5 +91,5 @@ class PatternDeclaration:
 
 
 def counted_outputs(node: Match | MatchRules) -> list[str]:
-    """Return the side outputs whose rows are counted only."""
+    """Return the side outputs whose rows are only counted."""
     return [output for output in ("timeouts", "late") if output not in node.outputs]

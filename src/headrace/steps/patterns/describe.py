@@ -1,4 +1,4 @@
-"""Describes patterns."""
+"""Describe patterns."""
 
 from __future__ import annotations
 

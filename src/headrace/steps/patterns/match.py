@@ -139,10 +139,7 @@ class Match(Node):
         ]
 
     def state_fields(self) -> Mapping[str, Any]:
-        """Measures are computed from the rows of a complete match.
-
-        They count only if they select the stored columns.
-        """
+        """Return the fields; measures are included only if they determine the stored columns."""
         return {
             "keys": stable_names(self.keys),
             "pattern": self.pattern.elements,
@@ -171,7 +168,7 @@ def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Un
         name,
         ref,
         keys,
-        Pattern(pattern.elements),  # a stage of the builder adds nothing to it
+        Pattern(pattern.elements),  # without the type of the builder stage
         within_of(options.get("within")),
         skip_of(options.get("skip", "past_last")),
         order,
@@ -183,10 +180,10 @@ def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Un
 
 def _measures(where: str, select: Mapping[str, str]) -> Named:
     if not select:
-        raise OptionError("select is empty", where=where, hint="remove it to get the matched rows themselves")
+        raise OptionError("select is empty", where=where, hint="remove it to get the matched rows")
     for measure in select.values():
         if not isinstance(measure, str):
-            hint = 'a Column can\'t refer to steps; write text such as "large.ts"'
+            hint = 'a Column cannot refer to steps; write text such as "large.ts"'
             raise OptionError(f"expected a measure in Spark SQL, got {measure!r}", where=where, hint=hint)
     return tuple(select.items())
 

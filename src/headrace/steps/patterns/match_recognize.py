@@ -23,10 +23,7 @@ _KEYS = ("sql",)
 
 @dataclass(frozen=True)
 class RowPattern(Node):
-    """A query with `MATCH_RECOGNIZE`.
-
-    The clause over a stream, and the rest of the query over its matches.
-    """
+    """A query with `MATCH_RECOGNIZE`: the clause over a stream, and the outer query over its matches."""
 
     input: Ref
     table: str
@@ -70,8 +67,8 @@ class RowPattern(Node):
         columns = self.input_columns(facts)
         names = self.input_query.names if self.input_query is not None else ()
         if names and columns and len(columns) != len(names):
-            what = f"{len(names)} names for {len(columns)} columns before MATCH_RECOGNIZE"
-            yield Finding(what, "name each column once: t(a, b, ...)", _KEYS)
+            what = f"expected {len(columns)} column names before MATCH_RECOGNIZE, got {len(names)}"
+            yield Finding(what, "name each column: t(a, b, ...)", _KEYS)
         yield from unknown_columns(clause.partition_by, columns, "PARTITION BY", _KEYS)
         yield from self._check_order(facts)
         yield from self._check_ties(facts)
@@ -103,18 +100,22 @@ class RowPattern(Node):
                 yield Finding(what, "remove ORDER BY: rows are ordered by time", _KEYS)
             elif (plain_column(key.text) or "").lower() not in {name.lower() for name in order}:
                 what = f"{named}: rows are matched in the order of their event time, `{order[0]}`"
-                hint = f"write ORDER BY {order[0]}, and others behind it for rows of equal time"
+                hint = f"write ORDER BY {order[0]}, then columns for rows of equal time"
                 yield Finding(what, hint, _KEYS)
             elif key.descending:
-                yield Finding(f"{named} DESC: a stream goes on in time", f"write ORDER BY {order[0]}", _KEYS)
+                yield Finding(
+                    f"{named} DESC: a stream is in ascending order of time",
+                    f"write ORDER BY {order[0]}",
+                    _KEYS,
+                )
 
     def _check_ties(self, facts: Facts) -> Iterator[Finding]:
-        """Further columns of ORDER BY order rows of equal time; by the clock no two rows have one time."""
+        """Check the further columns of ORDER BY, which order rows of equal event time."""
         keys = self.clause.order_by[1:]
         for key in keys:
             named = f"ORDER BY {key.text} at {position_of(self.query, key.at)}"
             if plain_column(key.text) is None:
-                hint = "compute it in a step before: with_columns(...)"
+                hint = "compute it in a previous step: with_columns(...)"
                 yield Finding(f"{named}: expected a column", hint, _KEYS)
             elif facts.by_clock:
                 what = f"{named}: with the clock as time, rows are matched in arrival order"
@@ -125,8 +126,8 @@ class RowPattern(Node):
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if self._lacks_bound:
             yield Finding(
-                "a match may never end, and its rows are kept until it does",
-                "add WITHIN INTERVAL '1' HOUR behind PATTERN, or bound the repetition: A{1,100}",
+                "the length of a match has no bound, and its rows are stored until it ends",
+                "add WITHIN INTERVAL '1' HOUR after PATTERN, or bound the repetition: A{1,100}",
             )
 
     @property
@@ -143,7 +144,7 @@ class RowPattern(Node):
         waits = f", and rows up to {text(behind)} behind" if behind else ""
         kept = f"the rows{each} of the open match"
         if self._lacks_bound:
-            return StateBound(kept + waits, "the rows of a match that doesn't end", "WITHIN ends it")
+            return StateBound(kept + waits, "the rows of a match that does not end", "WITHIN ends it")
         if clause.within is not None:
             kept = f"{kept}, for {text(clause.within)}"
         if keys and clause.remembers_partitions:
@@ -158,10 +159,7 @@ class RowPattern(Node):
         return [one_line(self.query)]
 
     def state_fields(self) -> Mapping[str, Any]:
-        """Return the fields that decide which rows are stored and how far the search has come.
-
-        Measures select their columns.
-        """
+        """Return the fields that determine the stored rows and columns and the progress of the search."""
         clause = self.clause
         return {
             "partition_by": list(clause.partition_by),

@@ -39,7 +39,7 @@ FAULTS = "faults"
 FAULT_COLUMNS = ("rule", "version", "reason", "hint", "place", "read_at")
 RULE_COLUMNS = ("rule", "version", "start", "end")
 RULE_FILES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
-"""The suffixes of files that can hold rules."""
+"""The suffixes of files of rules."""
 
 
 class MatchRulesKeywords(TypedDict, total=False):
@@ -61,7 +61,7 @@ class MatchRules(Node):
     table: Connector | str
     """A table of a database, or the path of a file."""
     measures: Schema | None = None
-    """The columns that the matches of all rules have; None for the matched rows."""
+    """The columns of the matches of all rules; None for the matched rows."""
     order: Order = "event_time"
     longest: int | None = None
     """The longest `within` that a rule may have."""
@@ -101,11 +101,11 @@ class MatchRules(Node):
         yield from check_keys(self.keys, plan.facts(self.input))
         if isinstance(self.table, Connector):
             if not self.table.listable:
-                what = f"{self.table.kind} can't hold a table of rules"
+                what = f"{self.table.kind} does not support tables of rules"
                 yield Finding(what, "use a file, postgres, mysql or sqlite", ("rules",))
         elif PurePath(self.table).suffix.lower() not in RULE_FILES:
             hint = f"its name must end with {', '.join(RULE_FILES)}"
-            yield Finding(f"{self.table} is no file of rules", hint, ("rules",))
+            yield Finding(f"{self.table} is not a file of rules", hint, ("rules",))
 
     def tier(self, plan: Plan) -> Tier:
         return Tier(
@@ -118,7 +118,9 @@ class MatchRules(Node):
         return StateBound(f"partial matches{each}, kept for the `within` of their rule{most}{waiting}")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield Blocks("rules are read where a micro-batch begins, and a real-time batch has no end")
+        yield Blocks(
+            "rules are read at the start of each micro-batch, and real-time tasks run for a whole batch"
+        )
         yield from note_unrouted(plan, self)
         yield from note_arrival_order()
 
@@ -150,11 +152,8 @@ def rules_node(
     if not isinstance(rules, str | Path | Connector) or not str(rules):
         hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
         raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)
-    order, longest, measures = (
-        options.get("order", "event_time"),
-        options.get("longest"),
-        options.get("measures"),
-    )
+    order, longest = options.get("order", "event_time"), options.get("longest")
+    measures = options.get("measures")
     late_rows, timeouts = options.get("late_rows", "divert"), options.get("timeouts", "divert")
     require_choices(where, order=order, late_rows=late_rows, timeouts=timeouts)
     return MatchRules(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import get_args
 
 from headrace.durations import text
-from headrace.errors import OptionError, did_you_mean
+from headrace.errors import require_choice
 from headrace.patterns.elements import Order
 from headrace.steps.base import Node, Plan, out_of_order
 from headrace.steps.expressions import Named, names_of
@@ -26,26 +25,18 @@ def describe_counted(outputs: Sequence[str]) -> Iterator[str]:
 
 
 def describe_buffered(plan: Plan, node: Node, keys: Named, order: Order) -> tuple[str, str]:
-    """Return phrases for the state of a pattern.
-
-    ` of each <key>`, and the rows that wait for the watermark.
-    """
+    """Return two phrases for the state of a pattern: ` of each <key>`, and the buffered rows."""
     each = f" of each {', '.join(names_of(keys))}" if keys else ""
     behind = out_of_order(plan, node)
     return each, f", and rows up to {text(behind)} behind" if behind and order != "arrival" else ""
 
 
 def require_choices(where: str, *, order: str, late_rows: str, timeouts: str) -> None:
-    """Reject a value that is none of the choices of its option.
+    """Reject invalid values of the options.
 
     Raises:
-        OptionError: with the nearest choice.
+        OptionError: invalid value; the hint has the nearest choice.
     """
-    choices = {"order": get_args(Order), "late_rows": get_args(LateRows), "timeouts": get_args(LateRows)}
-    for option, value in (("order", order), ("late_rows", late_rows), ("timeouts", timeouts)):
-        if value not in choices[option]:
-            raise OptionError(
-                f"expected {option} to be {' or '.join(choices[option])}, got {value!r}",
-                where=where,
-                hint=did_you_mean(str(value), choices[option]),
-            )
+    require_choice(order, Order, "order", where)
+    require_choice(late_rows, LateRows, "late_rows", where)
+    require_choice(timeouts, LateRows, "timeouts", where)

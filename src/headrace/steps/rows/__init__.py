@@ -1,1 +1,1 @@
-"""Steps that handle each row by itself."""
+"""Stateless steps."""

@@ -53,12 +53,12 @@ class Select(Node):
         names = [name or output_name(item) for name, item in self.columns]
         known = tuple(name for name in names if name is not None)
         time = inputs[0].time_column
-        kept = (name or output_name(item) for name, item in self.columns if source_column(item) == time)
+        times = (name or output_name(item) for name, item in self.columns if source_column(item) == time)
         return replace(
             inputs[0],
             columns=known if len(known) == len(names) else None,
             schema=None,
-            time_column=next(kept, None) if time is not None else None,
+            time_column=next(times, None) if time is not None else None,
         )
 
     def check(self, plan: Plan) -> Iterator[Finding]:
@@ -103,10 +103,9 @@ class Drop(Node):
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         if inputs[0].columns is None:
             return inputs[0]
-        gone = {name.lower() for name in self.columns}
-        return replace(
-            inputs[0], columns=tuple(name for name in inputs[0].columns if name.lower() not in gone)
-        )
+        dropped = {name.lower() for name in self.columns}
+        columns = tuple(name for name in inputs[0].columns if name.lower() not in dropped)
+        return replace(inputs[0], columns=columns)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from unknown_columns(self.columns, plan.facts(self.input).columns, "drop", ("drop",))

@@ -25,7 +25,7 @@ _KEYS = ("event_time",)
 
 @dataclass(frozen=True)
 class EventTime(Node):
-    """Declares the column of event time and how far the watermark stays behind it."""
+    """Declares the column of event time and the delay of the watermark."""
 
     input: Ref
     column: str
@@ -49,18 +49,18 @@ class EventTime(Node):
                 what = f"event time must be a timestamp; `{self.column}` is {kind}"
                 yield Finding(what, "convert it with with_columns(...)", _KEYS)
         if facts.change != "none":
-            what = "event time can't be set on rows that are replaced later"
+            what = "event time cannot be set on rows that later rows replace"
             yield Finding(what, "set it before the aggregate", _KEYS)
         if self.idle is not None and self.idle < 1_000_000:
             what = f"expected idle of a second or more, got {text(self.idle)}"
-            yield Finding(what, "a batch takes about that long", _KEYS)
+            yield Finding(what, "a micro-batch takes about a second", _KEYS)
 
     def tier(self, plan: Plan) -> Tier:
         return Tier("native", "Spark's watermark")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         if self.idle is not None:
-            yield Blocks("idle needs heartbeats, which only a Kafka topic could deliver there")
+            yield Blocks("idle needs heartbeats, which real-time mode does not have")
         yield Differs("the watermark moves once per real-time batch, so long batches delay on-time panes")
         yield Differs("the watermark follows the highest event time over all partitions, not the slowest one")
 
@@ -78,7 +78,7 @@ class EventTime(Node):
 
 @dataclass(frozen=True)
 class ClockTime(Node):
-    """Time by the clock: of the batch that read the row (`ingestion`) or at the step (`processing`)."""
+    """Time of a clock: that of the batch that read the row (`ingestion`), or at the step (`processing`)."""
 
     input: Ref
     clock: Literal["ingestion", "processing"]
@@ -93,7 +93,7 @@ class ClockTime(Node):
         return replace(added, timed=True, by_clock=True, time_column=self.column)
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield Blocks("a clock's watermark needs heartbeats, which only a Kafka topic could deliver there")
+        yield Blocks("the watermark of a clock needs heartbeats, which real-time mode does not have")
 
     def description(self) -> list[str]:
         return [f"time is the clock of {_CLOCKS[self.clock]}"]

@@ -1,4 +1,4 @@
-"""A lookup in a table: held whole, or read by key."""
+"""Lookups in a table that is loaded as a whole, or read by key."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ class Lookup(Node):
 
     @property
     def miss(self) -> OnMiss:
-        """The fate of a row without a match: `on_miss`, or what `how` implies."""
+        """The treatment of rows without a match: `on_miss`; default: from `how`."""
         return self.on_miss or ("drop" if self.how == "inner" else "null")
 
     @property
     def volatile(self) -> bool:
-        """True if the table may answer differently during a run."""
+        """True if results can change during a run."""
         return self.load == "key" or self.refresh is not None
 
     @property
     def table_name(self) -> str:
-        """The table as errors and dead letters name it."""
+        """The name of the table in errors and dead letters."""
         if not isinstance(self.table, Connector):
             return "the DataFrame"
         target = getattr(self.table, "table", None) or getattr(self.table, "path", None)
@@ -92,8 +92,8 @@ class Lookup(Node):
         return CONCURRENCY if self.concurrency is None else self.concurrency
 
     def runs_once(self, plan: Plan) -> bool:
-        # Of two executions, one may find a row that the other misses, and the row be in neither output. But
-        # an exchange does not carry the last watermark of a query without state.
+        # If two queries executed it, a row could match in the one and not in the other, and be in no output.
+        # But an exchange of a stateless query has no final watermark marker, which a stateful reader needs.
         if not self.volatile or self.miss != "dead_letter":
             return False
         return not plan.facts(self.input).timed or not self._feeds_state(plan)
@@ -133,9 +133,9 @@ class Lookup(Node):
     def description(self) -> list[str]:
         table = describe_connector(self.table) if isinstance(self.table, Connector) else "a DataFrame"
         unmatched = {
-            "null": "nulls where nothing matches",
-            "drop": "drops rows that match nothing",
-            "dead_letter": "rows that match nothing go to .dead_letters",
+            "null": "nulls for rows without a match",
+            "drop": "drops rows without a match",
+            "dead_letter": "rows without a match go to .dead_letters",
         }
         cache = f"cached for {text(self.cache_ttl)}" if self.cache_size else "not cached"
         loading = f"by key, {cache}" if self.load == "key" else ""
@@ -159,7 +159,7 @@ def lookup_node(
     table: Connector | DataFrame,
     *,
     on: str | list[str] | tuple[str, ...],
-    format: str | Format | None = None,  # noqa: A002 - the word of the contract
+    format: str | Format | None = None,  # noqa: A002
     schema: str | type | Schema | None = None,
     **loading: Any,
 ) -> Lookup:
@@ -168,10 +168,10 @@ def lookup_node(
     Args:
         name: the step.
         ref: its input.
-        table: a connector, or a DataFrame that is held whole.
+        table: a connector, or a DataFrame.
         on: the key columns.
-        format: of the table's records.
-        schema: of the table.
+        format: the format of the records of the table.
+        schema: the schema of the table.
         loading: the other fields of `Lookup`.
     """
     keys = (on,) if isinstance(on, str) else tuple(on)

@@ -1,4 +1,4 @@
-"""Checks of the options of a lookup: each belongs to one way of loading."""
+"""Check the options of a lookup, some of which require `load="key"` or `load="table"`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.steps.traits import Finding
 if TYPE_CHECKING:
     from headrace.steps.rows.lookup import Lookup
 
-_OF_KEYS = ("cache", "ttl", "concurrency")
+_KEY_OPTIONS = ("cache", "ttl", "concurrency")
 _WORDS = {
     "how": ("inner", "left"),
     "load": get_args(Load),
@@ -26,7 +26,7 @@ def check_loading(node: Lookup) -> Iterator[Finding]:
             known = ", ".join(word for word in words if word)
             yield _finding(option, f"expected {option} to be one of {known}, got {getattr(node, option)!r}")
     yield from _check_table(node)
-    for option in _OF_KEYS if node.load == "table" else ():
+    for option in _KEY_OPTIONS if node.load == "table" else ():
         if getattr(node, option) is not None:
             yield _finding(option, f'`{option}` is an option of load="key"', "remove it, or set load='key'")
     if node.load == "key" and node.refresh is not None:
@@ -37,7 +37,7 @@ def check_loading(node: Lookup) -> Iterator[Finding]:
         yield _finding("on_miss", '`how="inner"` drops rows without a match', 'use how="left" for nulls')
     for option, least in (("cache", 0), ("concurrency", 1), ("refresh", 1), ("ttl", 1)):
         if (value := getattr(node, option)) is not None and value < least:
-            yield _finding(option, f"`{option}` is too small")
+            yield _finding(option, f"expected `{option}` of at least {least}, got {value}")
 
 
 def _check_table(node: Lookup) -> Iterator[Finding]:
@@ -48,12 +48,12 @@ def _check_table(node: Lookup) -> Iterator[Finding]:
         return
     if "table" not in table.roles:
         yield Finding(
-            f"{table.kind} can't be looked up in", "use files, sqlite or a DataFrame", ("on", "lookup")
+            f"{table.kind} does not support lookups", "use files, sqlite or a DataFrame", ("on", "lookup")
         )
     elif node.load in get_args(Load) and node.load not in table.loads:
         other = next(iter(table.loads))
         ways = {"table": "held whole", "key": "read by key"}
-        yield _finding("load", f"a table of {table.kind} can't be {ways[node.load]}", f'set load="{other}"')
+        yield _finding("load", f"a table of {table.kind} cannot be {ways[node.load]}", f'set load="{other}"')
     elif "table" not in table.loads and node.schema is None:
         yield _finding("schema", f"the columns of {table.kind} are unknown", 'add schema="name string, ..."')
 

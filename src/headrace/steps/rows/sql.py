@@ -24,12 +24,12 @@ from headrace.steps.traits import Differs, Finding, RealTimeNote, StateBound, Ti
 
 @dataclass(frozen=True)
 class Sql(Node):
-    """A Spark SQL query over streams, each under the name that the query uses for it."""
+    """A Spark SQL query over streams; `tables` maps the table names of the query to outputs."""
 
     query: str
     tables: tuple[tuple[str, Ref], ...]
     groups: bool = False
-    """True if the query groups, joins or deduplicates: then it has state."""
+    """True if the query groups, joins or deduplicates, and is therefore stateful."""
     joins: bool = False
     """True if it joins streams."""
     verb: ClassVar[str] = "sql"
@@ -54,18 +54,16 @@ class Sql(Node):
         for fault in check_query(self.query):
             yield Finding(fault.problem, fault.hint, ("sql",))
         if not self.groups and sql_facts.sorts_rows(self.query):
-            what = "a stream has no end, so its rows can't be sorted"
-            yield Finding(what, "sort them where they are read; for the first of them use top_n", ("sql",))
+            what = "a stream has no end, so its rows cannot be sorted"
+            yield Finding(what, "sort them in the target system, or use top_n", ("sql",))
         untimed = [name for name, ref in self.tables if not plan.facts(ref).timed]
         if untimed and sql_facts.has_outer_join(self.query):
-            what = f"an outer join of streams needs event time, and `{untimed[0]}` has none"
-            yield Finding(
-                what, "name the step after event_time, and join that: event_time(..., name=...)", ("sql",)
-            )
+            what = f"an outer join of streams needs event time, but `{untimed[0]}` has none"
+            yield Finding(what, "join the stream after event_time: event_time(..., name=...)", ("sql",))
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if self.groups:
-            what = "Spark drops rows that arrive too late for this query's state, and only counts them"
+            what = "Spark drops late rows of this query and only counts them"
             yield Finding(what, "window(...).aggregate(...) sends them to .late")
 
     def tier(self, plan: Plan) -> Tier:

@@ -28,8 +28,8 @@ class Union(Node):
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         if len({plan.facts(ref).timed for ref in self.streams}) > 1:
-            what = "some of these streams have event time and some don't"
-            yield Finding(what, "give all of them event time, or none")
+            what = "all streams of a union must have event time, or none"
+            yield Finding(what, "add event_time to the others, or remove it")
 
     def description(self) -> list[str]:
         # A generated name is shown as the name of the step that it was derived from.

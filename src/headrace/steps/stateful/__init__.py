@@ -1,1 +1,1 @@
-"""Steps with state, other than patterns."""
+"""Stateful steps: windows, running aggregates and deduplication."""

@@ -50,17 +50,17 @@ class Aggregate(Node):
         for name, item in self.aggregates:
             if isinstance(item, PythonFold):
                 yield Finding(
-                    f"`{name}` is an aggregate in Python, whose state holds the values of all its rows, and "
-                    "a running aggregate never ends",
+                    f"`{name}` is an aggregate in Python, which stores the values of all rows; a running "
+                    "aggregate never ends",
                     "add a window, or use Spark SQL",
                     ("aggregate",),
                 )
         if len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
             what = "its sinks have different modes"
-            yield Finding(what, "set all of them to update, or all of them to complete")
+            yield Finding(what, "set the same mode, update or complete, for all of them")
 
     def emits_all(self, plan: Plan) -> bool:
-        """Return True if every micro-batch emits all keys, because its sinks have the mode `complete`."""
+        """Return True if every micro-batch emits all keys, for sinks in mode `complete`."""
         return any(sink.mode == "complete" for sink in plan.sinks_of(self))
 
     def tier(self, plan: Plan) -> Tier:
@@ -97,7 +97,7 @@ class Aggregate(Node):
 
 
 def check_keys(keys: Named, facts: Facts) -> Iterator[Finding]:
-    """Yield a finding for each key that names an unknown column."""
+    """Yield a finding for each unknown key column."""
     plain = (column for _, key in keys if (column := plain_column(key)))
     yield from unknown_columns(plain, facts.columns, "key", ("key_by",))
 

@@ -1,4 +1,4 @@
-"""Describes windows, triggers and emissions."""
+"""Describe windows, triggers and emissions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def describe_trigger(trigger: Trigger, *, on_time: str = "at the watermark") -> 
 
 
 def describe_emission(emission: Emission, window: Window) -> list[str]:
-    """Describe when a window emits results and how they refine each other, in one phrase for each fact.
+    """Describe the trigger, lateness and mode of a window in short phrases.
 
     >>> from headrace import windows
     >>> from headrace.triggers import emission

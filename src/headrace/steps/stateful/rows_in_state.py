@@ -16,7 +16,7 @@ _GROWING = re.compile(
 
 
 def with_rows_in_state(bound: StateBound, aggregates: Named) -> StateBound:
-    """Return the bound with a note on the first aggregate whose state holds values of every row."""
+    """Return the bound with a note on the first aggregate whose state contains values of every row."""
     for _, item in aggregates:
         if isinstance(item, PythonFold):
             return replace(bound, kept=f"{bound.kept}; {item} keeps its arguments of every row in it")

@@ -55,7 +55,7 @@ class WindowAggregate(Node):
     emission: Emission
     aggregates: Named
     ttl: int | None = None
-    """How long after its last row the state of a key is kept; None: for ever."""
+    """How long after its last row the state of a key is kept, in microseconds; None: without limit."""
     verb: ClassVar[str] = "window"
     stateful = True
     needs_time = True
@@ -88,7 +88,7 @@ class WindowAggregate(Node):
         keys, results = names_of(self.keys), ("window", *names_of(self.aggregates), "pane")
         if not isinstance(self.window, Trailing):
             return (*keys, *results)
-        if inputs is None:  # a result of a trailing window holds the columns of its row
+        if inputs is None:  # a result of a trailing window has the columns of its row
             return None
         carried = (*(name for name in keys if name not in inputs), *inputs)
         return (*(name for name in carried if name in keys or name not in results), *results)
@@ -136,10 +136,7 @@ class WindowAggregate(Node):
         yield "late rows go to .late" + (' (native with late_rows="count")' if could_be_native else "")
 
     def _slice_notes(self, plan: Plan) -> Iterator[str]:
-        """Yield a note if the kernel folds overlapping windows from shared slices.
-
-        Each fires once, in event time.
-        """
+        """Yield a note if the kernel aggregates overlapping windows from shared slices."""
         window, emission = self.window, self.emission
         if not isinstance(window, Sliding) or not emission.fires_once or window.size <= window.every:
             return
@@ -214,10 +211,7 @@ class WindowAggregate(Node):
         }
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return all columns of rows that are buffered in the state, in their order.
-
-        Else those of the expressions.
-        """
+        """Return all columns if rows are buffered in the state, otherwise those of the expressions."""
         buffers = self.window.order_dependent and getattr(self.window, "order", "") != "arrival"
         if buffers or isinstance(self.window, Trailing):
             return columns

@@ -1,4 +1,4 @@
-"""Checks of a window with its emission: combinations that cannot run, or that surprise."""
+"""Check combinations of window, trigger, lateness and TTL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_emission(window: Window, emission: Emission) -> Iterator[Finding]:
         yield from _check_native(window, emission)
     if isinstance(window, Trailing) and emission.trigger not in _TRAILING_TRIGGERS:
         yield Finding(
-            "a trailing window gives one result per row and accepts no trigger",
+            "a trailing window emits one result per row and accepts no trigger",
             "remove trigger, early and late; with lateness a late row fires",
             _KEYS,
         )
@@ -55,21 +55,18 @@ def check_ttl(window: Window, ttl: int | None) -> Iterator[Finding]:
 
 
 def moving_bounds(window: Window, emission: Emission) -> str | None:
-    """Return why panes with outdated bounds stay in a sink with `window` in its key.
-
-    None if the bounds never move.
-    """
+    """Return why outdated panes stay in a sink with `window` in its key; None if bounds never change."""
     if emission.fires_once or emission.mode == "retracting":
         return None
     if isinstance(window, Session):
         return "a session that is merged into a longer one stays in `{}`"
     if window.order_dependent:
-        return "a window ends at its last row, so each early pane has a `window` of its own and stays in `{}`"
+        return "a window ends at its last row, so each early pane has another `window` and stays in `{}`"
     return None
 
 
 def late_trigger(window: Window, emission: Emission) -> Iterator[Finding]:
-    """Yield a warning if a window that takes rows in order has late firings inside its trigger."""
+    """Yield a warning if an order-dependent window has late firings in its trigger."""
     parts = parts_of(emission.trigger)
     if window.order_dependent and any(isinstance(p, AfterWatermark) and p.late is not None for p in parts):
         yield Finding(

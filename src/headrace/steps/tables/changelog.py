@@ -1,4 +1,4 @@
-"""Facts and checks that the steps over tables share."""
+"""Facts and checks of steps over tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHANGE = "change"
 
 
 def row_columns(facts: Facts) -> tuple[str, ...] | None:
-    """Return the columns of a table's rows without `change`; those of a stream unchanged."""
+    """Return the columns without `change` of a table; the columns of a stream unchanged."""
     if facts.columns is None or not (facts.change == "table" or facts.cdc):
         return facts.columns
     return tuple(name for name in facts.columns if name.lower() != CHANGE)
@@ -38,8 +38,8 @@ def joined_key(
 ) -> tuple[str, ...]:
     """Return the columns that identify a row of a join; empty if they are unknown.
 
-    They are those of the left table, with those of the right one if it can have several rows of one key. With
-    right rows that have no left one, they are known if the join is by the key of the left table.
+    They are the key of the left table, and that of the right table if it can have several rows of one join
+    key. If results can lack a left row, the join must be by the key of the left table.
     """
     if left.change != "table" or not left.table_key:
         return ()
@@ -58,10 +58,10 @@ def key_names(keys: Named) -> str:
 
 
 def check_stream(plan: Plan, ref: Ref, verb: str) -> Iterator[Finding]:
-    """Yield a problem if a step that takes a stream is applied to a table."""
+    """Yield a problem if the input of a step that requires a stream is a table."""
     if plan.facts(ref).change == "table":
         yield Finding(
-            f"{verb} takes a stream, and `{ref}` is a table", "apply it before the table", ("from",)
+            f"{verb} requires a stream, but `{ref}` is a table", "apply it before the table", ("from",)
         )
 
 

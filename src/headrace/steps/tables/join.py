@@ -1,4 +1,4 @@
-"""Joins with a table: of a stream, at arrival, at event time or live, and of two tables."""
+"""Joins of a stream with a table (at arrival, at event time or live), and of two tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, TypedDict
 from pydantic import Field
 
 from headrace.durations import text
+from headrace.errors import require_choice
 from headrace.steps.base import MAIN, Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_pair_expressions
 from headrace.steps.expressions import describe_columns
@@ -20,7 +21,6 @@ from headrace.steps.joins.sides import (
     OnColumns,
     describe_on,
     key_pairs_of,
-    require_choice,
     selection_of,
 )
 from headrace.steps.tables.changelog import CHANGE, joined_key, note_table, row_columns
@@ -41,11 +41,11 @@ _MOMENTS = {
     "event_time": "as it was at the time of a row",
     "live": "following its changes",
 }
-_NOT_LATEST = "a join at event time reads the versions of `latest`, and `{}` has none"
+_NOT_LATEST = "a join at event time requires the versions of `latest`, but `{}` has none"
 
 
 class TableJoinKeywords(TypedDict, total=False):
-    """The keyword arguments of a join of a stream with a table, besides the moment."""
+    """The keyword arguments of a join of a stream with a table, without `at`."""
 
     on: Required[OnColumns]
     how: TableHow
@@ -57,7 +57,7 @@ class TableJoin(JoinOn):
     """Joins a stream with a table, or two tables."""
 
     at: At | None = None
-    """The moment at which a row meets the table; None: live for a table, at arrival for a stream."""
+    """The version of the table that a row is joined with; default: `live` (table) or `arrival` (stream)."""
     how: TablesHow = "inner"
     verb: ClassVar[str] = "join"
     accepts_changes = True
@@ -85,7 +85,7 @@ class TableJoin(JoinOn):
         return self.how in ("right", "full")
 
     def moment(self, left: Facts) -> At:
-        """Return the moment at which a row meets the table."""
+        """Return the version of the table that a row is joined with."""
         return self.at or ("live" if has_retractions(left) else "arrival")
 
     def fires_by_clock(self, facts: Facts) -> bool:
@@ -94,7 +94,7 @@ class TableJoin(JoinOn):
     def missing_input(self, ref: Ref) -> Finding | None:
         if ref.output != VERSIONS:
             return None
-        hint = "make the table with key_by(...).latest(...), after where and select"
+        hint = "create the table with key_by(...).latest(...), after where and select"
         return Finding(_NOT_LATEST.format(ref.step.split(":")[0]), hint, _KEYS)
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
@@ -114,22 +114,22 @@ class TableJoin(JoinOn):
         yield from unknown_columns((key for _, key in self.on), right.columns, "right key", ("on", "join"))
         yield from check_pair_expressions((item for _, item in self.select or ()), self.sides(plan), "select")
         if self.at == "event_time" and left.timed and right.timed and left.by_clock != right.by_clock:
-            what = "the stream has one kind of time and the table another"
-            yield Finding(what, "give both event time", _KEYS)
+            what = "the stream and the table have different kinds of time"
+            yield Finding(what, "declare event time for both", _KEYS)
         if not right.cdc and self.at != "event_time" and right.change != "table":
-            hint = "make a table of it with key_by(...).latest(...), or set within= to join two streams"
+            hint = "convert it to a table with key_by(...).latest(...), or set within= to join two streams"
             yield Finding(
-                f"expected a table on the right, and `{self.other.step.split(':')[0]}` is a stream",
+                f"expected a table on the right, but `{self.other.step.split(':')[0]}` is a stream",
                 hint,
                 ("with",),
             )
         if self.outer_right and left.change != "table":
-            hint = "make a table of it with key_by(...).latest(...), or use inner or left"
+            hint = "convert it to a table with key_by(...).latest(...), or use inner or left"
             yield Finding(
-                f"how={self.how} takes two tables, and `{self.input}` is a stream", hint, ("how", "join")
+                f"how={self.how} requires two tables, but `{self.input}` is a stream", hint, ("how", "join")
             )
         if has_retractions(left) and self.moment(left) != "live":
-            what = f'at="{self.moment(left)}" takes a stream, and the rows of `{self.input}` change'
+            what = f'at="{self.moment(left)}" requires a stream, but the rows of `{self.input}` change'
             yield Finding(what, 'use at="live": the result follows both sides', _KEYS)
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
@@ -155,11 +155,8 @@ class TableJoin(JoinOn):
             case _ if left.change == "table":
                 return StateBound(f"the rows of both tables, by {keys}", "the rows of the tables")
             case _:
-                kept, hint = (
-                    f"all rows of the stream and of the table, by {keys}",
-                    'at="arrival" keeps no row',
-                )
-                return StateBound(kept, f"the rows of `{self.input}`", hint)
+                kept = f"all rows of the stream and of the table, by {keys}"
+                return StateBound(kept, f"the rows of `{self.input}`", 'at="arrival" keeps no row')
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         yield from note_table(plan, self)
@@ -177,7 +174,7 @@ class TableJoin(JoinOn):
         return {"on": [list(pair) for pair in self.on], "at": at, "how": self.how}
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return the columns of the table, and of rows that are kept."""
+        """Return the columns of the table, and of the left rows that are stored."""
         arrival = self.at == "arrival"
         return [name for name in columns if not arrival or name.startswith("right.")]
 

@@ -33,14 +33,14 @@ VERSIONS = "versions"
 
 @dataclass(frozen=True)
 class Latest(Node):
-    """A table of the row with the highest event time of each key; of equal times the later arrival."""
+    """A table with the row of the highest event time of each key; for equal times, the later arrival."""
 
     input: Ref
     keys: Named
     delete_when: Expression | None = None
     """A row that satisfies it removes its key."""
     ttl: int | None = None
-    """How long after its last row a key is kept; None: for ever."""
+    """How long after its last row a key is kept, in microseconds; None: without limit."""
     verb: ClassVar[str] = "latest"
     stateful = True
     duplicate_hint: ClassVar[str] = "rename the column before: the rows of a table have the column `change`"

@@ -1,4 +1,4 @@
-"""Aggregates over a changelog: which of them subtract a removed row, and which keep their values."""
+"""Aggregates over a changelog: some subtract a removed row, others store all values."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SUBTRACT_NUMBERS = ("sum", "avg", "mean")
 
 
 def has_retractions(facts: Facts) -> bool:
-    """Return True if rows can remove earlier ones: those of a table, and panes that replace each other."""
+    """Return True if rows can remove earlier ones: rows of a table, and panes that replace earlier panes."""
     return facts.change == "table" or (facts.change == "refinements" and not facts.adds)
 
 
 def describe_retractions(aggregates: Named) -> str:
-    """Return how aggregates over a changelog process a removed row.
+    """Describe how aggregates over a changelog process a removed row.
 
     >>> describe_retractions((("n", "count(*)"), ("total", "sum(v)"), ("best", "max(v)")))
     'n subtracts; total subtracts integers and decimals; best keeps its values'
@@ -41,7 +41,7 @@ def _retraction(item: object) -> str:
 
 
 def with_kept_values(bound: StateBound, aggregates: Named) -> StateBound:
-    """Return the bound of aggregates over a changelog: all but those that subtract keep their values."""
+    """Return the bound with the aggregates that store all values."""
     kept = [name for name, item in aggregates if _retraction(item) == "keeps its values"]
     if not kept:
         return bound
@@ -49,16 +49,16 @@ def with_kept_values(bound: StateBound, aggregates: Named) -> StateBound:
 
 
 def keeps_rows(window: Window) -> bool:
-    """Return True if a window over a changelog takes a removed row out of the rows that it keeps.
+    """Return True if a window over a changelog buffers rows, from which a removed row is deleted.
 
-    Other windows have fixed bounds, and their aggregates process the row.
+    In windows with fixed bounds, the aggregates process the removed row.
     """
     return not isinstance(window, Tumbling | Sliding | Global)
 
 
 def describe_removal(window: Window, aggregates: Named) -> str:
-    """Return how a window over a changelog processes a removed row."""
-    return "taken out of the rows that wait" if keeps_rows(window) else describe_retractions(aggregates)
+    """Describe how a window over a changelog processes a removed row."""
+    return "deleted from the buffered rows" if keeps_rows(window) else describe_retractions(aggregates)
 
 
 def check_window(window: Window, emission: Emission, *, by_clock: bool) -> Iterator[Finding]:
@@ -68,7 +68,7 @@ def check_window(window: Window, emission: Emission, *, by_clock: bool) -> Itera
         what = "a session over a table fires once, when it closes"
         yield Finding(what, "remove early, late, lateness and trigger", ("emit", "window"))
     if window.order_dependent and (by_clock or getattr(window, "order", "") == "arrival"):
-        what = f"{kind} windows in arrival order take rows that never change, and its input is a table"
+        what = f"{kind} windows in arrival order do not accept a table as input"
         yield Finding(what, "use event time, and remove order", ("window",))
     if emission.late_rows == "count":
         what = 'late_rows="count" runs on Spark\'s own operators, which have no retractions'

@@ -38,7 +38,7 @@ _DIRECTION = re.compile(
 
 @dataclass(frozen=True)
 class TopN(Node):
-    """A table of the first `n` rows of each key, with the column `rank`; of equal rows the earlier ones."""
+    """A table of the first `n` rows of each key, with the column `rank`; of equal rows, the earlier ones."""
 
     input: Ref
     keys: Named

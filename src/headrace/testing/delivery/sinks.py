@@ -1,13 +1,11 @@
-"""The crash harness for sinks.
+"""The crash harness for sinks: kill a run after every step of the protocol, count lost and duplicated rows.
 
-Kill the run after every step of the protocol, then count lost and duplicated rows.
-
-A sink is driven as in a run: `open`, then `stage` and `commit` for each epoch. A trial disturbs that: the run
-dies after a step, an epoch is replayed (with its rows in another order and on other tasks), or an older run
-wakes up and commits. A new run then delivers the rest, and the report counts missing and duplicated rows. The
-steps are the fail points that the sink reaches (`connectors/failpoints.py`): call `reach("<sink>.<step>")`
-after each step of your own connector to have it killed there. `check_source` does the same for sources, with
-whole runs.
+A sink is driven as in a run: `open`, then `stage` and `commit` for each epoch. A trial disturbs it: the run
+is killed after a step, an epoch is replayed (with its rows in another order and on other tasks), or an older
+run commits after a newer one has opened the sink. A new run then delivers the remaining epochs, and the
+report counts missing and duplicated rows. The steps are the fail points of the sink
+(`connectors/failpoints.py`): call `reach("<sink>.<step>")` after each step of your connector. `check_source`
+does the same for sources, with whole runs.
 
 >>> from headrace import connect
 >>> from headrace.testing import delivery
@@ -73,7 +71,7 @@ def check_sink(
     kind = steps.kind
     for step in steps.names:
         trials.append(_trial(spark, target, f"killed after {step}", _kill_after(step)))
-    trials.append(_trial(spark, target, "an epoch comes again", _again))
+    trials.append(_trial(spark, target, "an epoch is replayed", _replay_epoch))
     trials.append(_trial(spark, target, "a zombie commits", _zombie))
     for name, act in (disturbances or {}).items():
         trials.append(_trial(spark, target, name, _disturb(act)))
@@ -89,14 +87,12 @@ def kill_at_random(
     within: float = 2.0,
     seed: int | None = None,
 ) -> int:
-    """Kill a run with SIGKILL in the middle of an epoch and restart it, repeatedly.
-
-    The last run ends by itself.
+    """Kill a run with SIGKILL during an epoch and restart it, repeatedly; the last run is not killed.
 
     Args:
         start: starts a run as the leader of its own process group; it ends when all input is read.
         begun: returns the number of epochs started so far, by all runs.
-        finished: returns true if a killed run had completed before; it is not restarted.
+        finished: returns true if all input has been processed; the run is then not restarted.
         kills: the number of kills.
         within: the maximum number of seconds after the start of an epoch.
         seed: the seed of the random moments.
@@ -123,7 +119,7 @@ def kill_at_random(
         if process.returncode == 0:
             return done
     if not finished() and (status := start().wait()) != 0:
-        raise RuntimeError(f"the run that nobody killed ended with status {status}")
+        raise RuntimeError(f"the last run, which was not killed, ended with status {status}")
     return kills
 
 
@@ -148,7 +144,7 @@ class _Sink:
         return self.spark.createDataFrame(values, SCHEMA).repartition(parts)
 
     def deliver(self, until: int, parts: int = 2) -> None:
-        """Run from the epoch in the ledger up to `epoch`; always closes the target."""
+        """Deliver the epochs after that in the ledger, up to `until`, and close the sink."""
         writer = self.target.connector.writer()
         try:
             for epoch in range(writer.open(self.run()) + 1, until):
@@ -162,7 +158,7 @@ class _Sink:
 
 @dataclass
 class _Steps:
-    """Return the fail points that a sink reaches, in order."""
+    """The fail points that a sink reaches, in order."""
 
     names: list[str] = field(default_factory=list)
     kind: str = ""
@@ -175,7 +171,7 @@ class _Steps:
 
 def _trial(spark: SparkSession, target: Callable[[str], Target], name: str, act: Deliver) -> Trial:
     sink = _Sink(spark, target(name), "sink")
-    # An undisturbed run delivers the rest, on other tasks.
+    # An undisturbed run delivers the remaining epochs, on other tasks.
     note = failure(lambda: act(sink)) or failure(lambda: sink.deliver(EPOCHS, parts=3))
     if note:
         failure(lambda: sink.deliver(EPOCHS, parts=3))
@@ -191,12 +187,12 @@ def _kill_after(step: str) -> Deliver:
     return act
 
 
-def _again(sink: _Sink) -> None:
+def _replay_epoch(sink: _Sink) -> None:
     """Replay a committed epoch, in the same run and in the next one."""
     writer = sink.target.connector.writer()
     try:
         if writer.open(sink.run()) != -1:
-            raise RuntimeError("a new target says that it has epochs")
+            raise RuntimeError("a new target reports committed epochs")
         sink.epoch(writer, 0)
         sink.epoch(writer, 0, parts=3)
         sink.epoch(writer, 1)
@@ -207,7 +203,7 @@ def _again(sink: _Sink) -> None:
 
 
 def _zombie(sink: _Sink) -> None:
-    """Let a second run take over and deliver, then continue the first in the middle of its commit."""
+    """Open the sink with a second run and deliver, then commit a staged epoch of the first run."""
     zombie = sink.target.connector.writer()
     zombie.open(sink.run())
     sink.epoch(zombie, 0)
@@ -219,7 +215,7 @@ def _zombie(sink: _Sink) -> None:
         return
     finally:
         zombie.close()
-    raise RuntimeError("the older run was not fenced: its commit said nothing")
+    raise RuntimeError("the older run was not fenced: its commit raised no error")
 
 
 def _disturb(act: Callable[[Target], None]) -> Deliver:

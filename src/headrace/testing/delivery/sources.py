@@ -1,8 +1,8 @@
 """The crash harness for sources: disturb the runs of a small pipeline and count its rows.
 
-A trial feeds three groups of rows to the source, with a run after each. The second run is disturb: it dies
-after a step of the delivery, or its server fails during an epoch. In the end the table must hold every row
-once.
+A trial feeds three groups of rows to the source, with a run after each. The second run is disturbed: it is
+killed after a step of the delivery, or its server fails during an epoch. In the end, the table must have
+every row once.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ def check_source(
 ) -> Report:
     r"""Run every trial on a source. Runs start Spark or use the session of this process.
 
-    A row counts as fed when `add` has returned, so `add` must wait until it is durable; otherwise the trial
-    reports a loss.
+    `add` must return only when the rows are durable; otherwise the trial may report lost rows.
 
     >>> from pathlib import Path
     >>> from headrace import connect
@@ -60,23 +59,23 @@ def check_source(
     ('files', 4, 0, 0)
 
     Args:
-        feed: makes a source for a trial, given the trial's name.
-        disturbances: more to do to the source in the middle of an epoch, such as restarting its server. A run
-            may go on all the same or end with an error; the next one must be right.
+        feed: creates an empty source for the trial of this name.
+        disturbances: further actions in the middle of an epoch, such as a restart of the server. The run may
+            continue or fail; the next one must deliver every row once.
     """
     disturb: dict[str, Callable[[_Trial], None]] = {
         "undisturbed": _Trial.run,
         "killed twice": _kill_twice,
     }
     disturb |= {f"killed after {step}": _kill(step) for step in STEPS}
-    disturb |= {name: _upset(act) for name, act in (disturbances or {}).items()}
+    disturb |= {name: _act_once(act) for name, act in (disturbances or {}).items()}
     kind = ""
     trials: list[Trial] = []
     for name, act in disturb.items():
         with TemporaryDirectory(prefix="headrace-trial-") as place:
             trial = _Trial(feed(name), Path(place), f"trial-{len(trials)}")
             kind = trial.feed.connector.kind
-            trials.append(trial.judge(name, act))
+            trials.append(trial.execute(name, act))
     return Report(kind, tuple(trials))
 
 
@@ -87,13 +86,13 @@ class _Trial:
     pipeline: str
 
     def run(self) -> None:
-        """Read the available rows, continuing where the last run ended."""
+        """Read the available rows, resuming from the last run."""
         pipeline = Pipeline(self.pipeline)
         rows = pipeline.read("rows", self.feed.connector, schema=self.feed.schema, format=self.feed.format)
         rows.select("id").write("out", SQLite(path=self.place / "out.db", table="out"))
         pipeline.run(until="caught_up", checkpoint=self.place / "checkpoint")
 
-    def judge(self, name: str, disturb: Callable[[_Trial], None]) -> Trial:
+    def execute(self, name: str, disturb: Callable[[_Trial], None]) -> Trial:
         note = ""
         for lot in range(LOTS):
             self.feed.add(range(lot * ROWS, (lot + 1) * ROWS))
@@ -119,7 +118,7 @@ def _kill_twice(trial: _Trial) -> None:
         _kill(step)(trial)
 
 
-def _upset(act: Callable[[Feed], None]) -> Callable[[_Trial], None]:
+def _act_once(act: Callable[[Feed], None]) -> Callable[[_Trial], None]:
     def disturb(trial: _Trial) -> None:
         with _once(lambda: act(trial.feed)), suppress(Exception):
             trial.run()

@@ -63,7 +63,7 @@ def count_rows(name: str, seen: Iterable[int], wanted: Iterable[int], note: str 
 
 
 def failure(act: Callable[[], None]) -> str:
-    """Create a trial for an error; the other trials continue."""
+    """Call a function and return its error as text; empty if it succeeds."""
     try:
         act()
     except Exception as error:

@@ -1,10 +1,9 @@
 """Draw transcripts as time lines: `headrace draw case.yaml -o case.svg`.
 
-Event time runs to the right and the lines of the script run down, so the watermark is a line that steps to
-the right. Rows are dots, windows are shaded while they are open, and panes are boxes over their window where
-they fire, coloured by timing; retractions are struck through. Results of a join reach from one of their rows
-to the other. `recorder` and `joins` run a case;
-`headrace.explain.timelines` draws the recording.
+The x axis is event time and the y axis is the script, so that the watermark is a line with steps to the
+right. Rows are dots, open windows are shaded, and panes are boxes over their window, coloured by timing;
+retractions are struck through. Results of a join extend from one of their rows to the other. `recorder` and
+`joins` run a case; `headrace.explain.timelines` draws the recording.
 """
 
 from __future__ import annotations

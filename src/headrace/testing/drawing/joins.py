@@ -19,7 +19,7 @@ _REMOVED = ("update_before", "delete")
 
 
 class JoinRecorder(Recorder):
-    """Records the results of a join: each reaches from the event time of one row to that of the other."""
+    """Records the results of a join: each extends from the event time of one row to that of the other."""
 
     def __init__(self, case: Case, node: TwoInputs) -> None:
         left, right = ([pair[side] for pair in node.key_pairs] for side in (0, 1))

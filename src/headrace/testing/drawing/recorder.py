@@ -60,11 +60,11 @@ def record(case: Case, spark: SparkSession, *, step: str = "") -> Recording:
 
 
 def step_to_draw(case: Case, step: str = "") -> WindowAggregate | TwoInputs:
-    """Return the step to draw: the named one, else the first one in an `expect`, else the first."""
+    """Return the step to draw: the named one, otherwise the first one in an `expect`, otherwise the first."""
     drawn = {node.name: node for node in case.graph if isinstance(node, WindowAggregate | TwoInputs)}
     if step and step not in drawn:
         raise TranscriptError(
-            f"no step with a window and no join is called `{step}`",
+            f"unknown windowed step or join `{step}`",
             where=case.where,
             hint=did_you_mean(step, drawn),
         )
@@ -72,14 +72,14 @@ def step_to_draw(case: Case, step: str = "") -> WindowAggregate | TwoInputs:
         raise TranscriptError(
             "there is nothing to draw: no step has a window or is a join",
             where=case.where,
-            hint="a picture shows rows, windows and panes; `headrace explain` draws the steps",
+            hint="time lines show windows and joins; `headrace explain` draws the steps",
         )
-    looked_at = [ref.step for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
-    return drawn[step or next((name for name in looked_at if name in drawn), next(iter(drawn)))]
+    expected = [ref.step for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
+    return drawn[step or next((name for name in expected if name in drawn), next(iter(drawn)))]
 
 
 class Recorder:
-    """Runs the script of a case and records one step; a kind of step decides on its results."""
+    """Runs the script of a case and records one step; subclasses convert its results to panes."""
 
     def __init__(self, case: Case, node: Node, keys: Sequence[str]) -> None:
         self._case, self._node = case, node
@@ -112,7 +112,7 @@ class Recorder:
                 if isinstance(line, Expect):
                     continue
                 perform(line, stage, dying=self._case.kills_in(index))
-                if isinstance(line, Rules):  # nothing happens before the first rows
+                if isinstance(line, Rules):  # has no effect before the next micro-batch
                     continue
                 panes, *late = (stage.take(name) for name in outputs)
                 moments.append(self._moment(line, panes, late[0] if late else []))
@@ -188,7 +188,7 @@ class WindowRecorder(Recorder):
     def pane(self, row: Output) -> Pane:
         start, end = span_of_window(row)
         pane, shown = row["pane"], {name: show(row[name]) for name in self._values}
-        text = next(iter(shown.values())) if len(shown) == 1 else _step_by_name(shown)
+        text = next(iter(shown.values())) if len(shown) == 1 else _join_values(shown)
         return Pane(start, end, self.label_rows(row, text), pane["timing"], bool(pane["retraction"]))
 
 
@@ -250,5 +250,5 @@ def _same(value: Any, refused: Any) -> bool:
     return micros_of_plain(value) == refused.micros if isinstance(refused, Instant) else value == refused
 
 
-def _step_by_name(shown: Mapping[str, str]) -> str:
+def _join_values(shown: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in shown.items())

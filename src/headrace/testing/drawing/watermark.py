@@ -1,4 +1,4 @@
-"""Compute the watermark after each line of a script; a query does not expose it."""
+"""Compute the watermark after each line of a script, which a query does not report."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from headrace.testing.transcripts.script import Advance, End, Line, Rows, Waterm
 
 
 class WatermarkLine:
-    """The watermark of each source during a script, and of the step that reads them: their minimum.
+    """The watermarks of the sources during a script; that of the step is their minimum.
 
-    A source with `watermark_when` has none unless the script sets it.
+    A source with `watermark_when` has a watermark only if the script sets it.
     """
 
     def __init__(self, times: Mapping[str, EventTime | ClockTime], fed: Set[str]) -> None:
@@ -26,19 +26,19 @@ class WatermarkLine:
         return isinstance(self._times[source], EventTime)
 
     def after(self, line: Line, *, arrivals: Mapping[str, list[int]], clock: int) -> int | None:
-        """Return the watermark after this line in microseconds; None: none yet."""
+        """Return the watermark after this line in microseconds; None if there is none."""
         match line:
             case End():
                 return FOREVER
             case Watermark(_, marks):
                 self._marks |= {source: mark for source, mark in marks.items() if source in self._times}
             case Rows():
-                self._saw(arrivals, clock)
+                self._add_rows(arrivals, clock)
             case Advance():
-                self._went_by(clock)
+                self._advance_clock(clock)
         return min(self._marks.values()) if len(self._marks) == len(self._times) else None
 
-    def _saw(self, arrivals: Mapping[str, list[int]], clock: int) -> None:
+    def _add_rows(self, arrivals: Mapping[str, list[int]], clock: int) -> None:
         for source, times in arrivals.items():
             node = self._times[source]
             if isinstance(node, EventTime) and times and source not in self._fed and not node.watermark_when:
@@ -46,7 +46,7 @@ class WatermarkLine:
                 self._highest[source] = max([*times, self._highest.get(source, times[0])])
                 self._move(source, self._highest[source] - node.out_of_order)
 
-    def _went_by(self, clock: int) -> None:
+    def _advance_clock(self, clock: int) -> None:
         for source, node in self._times.items():
             if isinstance(node, ClockTime):
                 self._move(source, clock)
@@ -56,5 +56,5 @@ class WatermarkLine:
                     self._move(source, self._highest[source] + quiet - node.out_of_order)
 
     def _move(self, source: str, mark: int) -> None:
-        if mark >= 1000:  # whole milliseconds; 0 is none yet
+        if mark >= 1000:  # in whole milliseconds; 0 means no watermark
             self._marks[source] = max(mark // 1000 * 1000, self._marks.get(source, 0))

@@ -1,1 +1,1 @@
-"""Transcripts: whole pipelines in virtual time."""
+"""Transcripts: tests of whole pipelines in virtual time."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LATE = "late"
-HEADING = "the batch gives other rows (expected) than the stream (came)"
+HEADING = "the rows of the batch (expected) differ from those of the stream (came)"
 
 
 class _FedBatch(BatchInputs):
@@ -44,15 +44,15 @@ class _FedBatch(BatchInputs):
 
 def late_outputs(case: Case) -> tuple[str, ...]:
     """Return the `.late` outputs of the steps upstream of the expected outputs."""
-    looked_at = [ref for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
-    wanted = {step.name for ref in looked_at for step in case.graph.upstream(case.graph[ref.step])}
-    steps = [step for step in case.graph if step.name in wanted and LATE in step.outputs]
+    refs = [ref for name in case.outputs if (ref := output_of(case.graph, name)) is not None]
+    upstream = {step.name for ref in refs for step in case.graph.upstream(case.graph[ref.step])}
+    steps = [step for step in case.graph if step.name in upstream and LATE in step.outputs]
     return tuple(str(Ref(step.name, LATE)) for step in steps)
 
 
 def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) -> list[str]:
     """Return the difference to a batch over all rows of the script except the late ones."""
-    if case.rule_steps:  # a batch applies only the last rules
+    if case.rule_steps:  # a batch has only the last rules
         return []
     graph, spark = case.graph, stage.session
     inputs = _FedBatch(spark, graph.name)
@@ -97,9 +97,9 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     from headrace.spark.session import open_session
 
     session = spark or open_session(graph.name, jars=jars_for(graph.connectors))
-    shelves = {sink.name: Memory() for sink in graph.sinks}
+    memories = {sink.name: Memory() for sink in graph.sinks}
     nodes = {
-        node.name: replace(node, connector=shelves[node.name], mode=None) if isinstance(node, Sink) else node
+        node.name: replace(node, connector=memories[node.name], mode=None) if isinstance(node, Sink) else node
         for node in graph
     }
     collecting = Graph(graph.name, nodes, graph.places)
@@ -110,7 +110,7 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     for sink in graph.sinks:
         if not obstacle(graph, sink.input):
             batch = lowering.frame(sink.input)
-            stream = session.createDataFrame(shelves[sink.name].contents(), drop_hidden(batch).schema)
+            stream = session.createDataFrame(memories[sink.name].contents(), drop_hidden(batch).schema)
             difference = compare(
                 sink.name,
                 final_rows(graph, sink.input, _collect(batch)),
@@ -128,28 +128,27 @@ def _without_late(lowering: Lowering, late: Mapping[str, Sequence[Output]]) -> L
         rows = late.get(node.name, ())
         if "late" in node.outputs and rows:
             known = Lowering(lowering.spark, graph, inputs, raw=raw)
-            frames = {ref: _less(known.frame(ref), rows) for ref in node.inputs}
+            frames = {ref: _subtract(known.frame(ref), rows) for ref in node.inputs}
             raw[node.name] = lower(node, Lowering(lowering.spark, graph, inputs, raw=raw, frames=frames))
     return Lowering(lowering.spark, graph, inputs, raw=raw)
 
 
-def _less(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
-    """Return the input of a step without its late rows, with multiplicity."""
-    left = list(late)
-    gone: list[str] = []
-    counted = number_rows(frame)
-    seen = collect(counted.drop(*hidden_columns(frame)))
-    for row in rows_of(seen.schema, seen.rows):
-        number = row[NUMBER]
-        match = next((old for old in left if _is_same(old, row)), None)
+def _subtract(frame: DataFrame, late: Sequence[Output]) -> DataFrame:
+    """Return the input of a step without its late rows; each of those removes one row."""
+    to_remove = list(late)
+    removed: list[str] = []
+    numbered = number_rows(frame)
+    collected = collect(numbered.drop(*hidden_columns(frame)))
+    for row in rows_of(collected.schema, collected.rows):
+        match = next((late_row for late_row in to_remove if _is_same(late_row, row)), None)
         if match is not None:
-            left.remove(match)
-            gone.append(str(number))
-    return counted.where(f"{NUMBER} not in ({', '.join(gone)})" if gone else "true").drop(NUMBER)
+            to_remove.remove(match)
+            removed.append(str(row[NUMBER]))
+    return numbered.where(f"{NUMBER} not in ({', '.join(removed)})" if removed else "true").drop(NUMBER)
 
 
 def _is_same(late: Output, row: Output) -> bool:
-    """Return true if a late row is this row; columns of the other input of its step are null in it."""
+    """Return true if a late row is this row; its columns of the other input of the step are null."""
     others = (value for name, value in late.items() if name not in row and name not in LATE_COLUMNS)
     own = (name in late and late[name] == value for name, value in row.items() if name != NUMBER)
     return all(own) and not any(value is not None for value in others)

@@ -87,26 +87,26 @@ class Batches:
         self, rows: Sequence[Mapping[str, Any]], watermark: int | None = None, *, dies: bool = False
     ) -> None:
         batch: dict[str, Any] = {"rows": rows, "clock": self._clock}
-        if watermark is not None and watermark >= 1000:  # whole milliseconds; 0 is none yet
+        if watermark is not None and watermark >= 1000:  # in whole milliseconds; 0 means no watermark
             batch["watermark"] = watermark // 1000 * 1000
-        deaths = {"dies": dies, "restart": self._restarted}
-        self.content.append(batch | {death: True for death, holds in deaths.items() if holds})
+        flags = {"dies": dies, "restart": self._restarted}
+        self.content.append(batch | {flag: True for flag, is_set in flags.items() if is_set})
         self._restarted = False
 
     def _move(self, reached: int | None) -> None:
-        """Run a micro-batch under the watermark of the event time reached, in milliseconds."""
+        """Run a micro-batch with the watermark of this event time, in milliseconds."""
         if reached is not None:
             self._add([], reached * 1000 - self._time.out_of_order)
 
     def _row(self, row: Mapping[str, Any], partition: str) -> dict[str, Any]:
         place = {"source": "", "partition": partition, "offset": self._count}
         self._count += 1
-        values = {field.name: _inner(row.get(field.name), field.type) for field in self._schema.fields}
+        values = {field.name: _to_micros(row.get(field.name), field.type) for field in self._schema.fields}
         return {**values, "__ts": values[self._time.column], "__position": place}
 
 
 def _highest(rows: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
-    """Return the highest event time per partition, in milliseconds; None if no row of it has one."""
+    """Return the highest event time per partition, in milliseconds; None without event times."""
     highest: dict[str, int | None] = {}
     for row in rows:
         name, time = row["__position"]["partition"], row["__ts"]
@@ -117,14 +117,14 @@ def _highest(rows: Sequence[Mapping[str, Any]]) -> dict[str, int | None]:
     return highest
 
 
-def _inner(value: Any, kind: DataType) -> Any:
+def _to_micros(value: Any, kind: DataType) -> Any:
     """Return a JSON value with times as microseconds, as in Spark."""
     if value is None:
         return None
     if isinstance(kind, Array):
-        return [_inner(item, kind.element) for item in value]
+        return [_to_micros(item, kind.element) for item in value]
     if isinstance(kind, Map):
-        return {key: _inner(item, kind.value) for key, item in value.items()}
+        return {key: _to_micros(item, kind.value) for key, item in value.items()}
     if isinstance(kind, Struct):
-        return {field.name: _inner(value.get(field.name), field.type) for field in kind.fields}
+        return {field.name: _to_micros(value.get(field.name), field.type) for field in kind.fields}
     return micros_of_plain(value) if str(kind) in ("timestamp", "timestamp_ntz") else value

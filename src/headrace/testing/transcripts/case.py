@@ -1,6 +1,6 @@
-"""Test cases in YAML, validated against their pipeline before anything runs.
+"""Read test cases in YAML and validate them against their pipeline.
 
-A file holds one or more cases separated by `---`. Every error has file, line and column.
+A file has one or more cases, separated by `---`. Every error has file, line and column.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Case:
     ['Rows', 'Expect', 'Restart']
 
     Attributes:
-        name: What reports call it.
+        name: the name in reports.
         where: `file:line:column` of the case.
-        graph: The plan; its sources are fed by the script.
-        script: The lines, in order.
-        through: `spark` to run as Spark queries even where a quicker way would do; `kernel` (not in a file)
-            to run without a query even where the script kills the run, which then shows what the kernel's
-            state is worth, not Spark's part.
+        graph: the plan; its sources are fed by the script.
+        script: the lines, in order.
+        through: `spark` to run as Spark queries even if the in-process driver could run it; `kernel` (not in
+            a file) to use the driver even if the script kills the run, which tests the state of the kernel
+            without Spark.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Case:
 
     @property
     def partitioned(self) -> frozenset[str]:
-        """The sources whose rows the script gives by partition."""
+        """The sources whose rows the script lists by partition."""
         return frozenset(name for line in self.script if isinstance(line, Rows) for name in line.partitions)
 
     @property
@@ -86,16 +86,16 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Unread:
-    """An invalid case with its error: it counts as failed, and the other cases still run."""
+class InvalidCase:
+    """An invalid case with its error; it is reported as failed."""
 
     name: str
     where: str
     error: Exception
 
 
-def read_file(path: str | Path) -> list[Case | Unread]:
-    """Read the cases of a file; an invalid case is returned with its error, so that the others can run.
+def read_file(path: str | Path) -> list[Case | InvalidCase]:
+    """Read the cases of a file; an invalid case is returned with its error.
 
     Raises:
         DocumentError: the file cannot be read or is not YAML.
@@ -107,15 +107,15 @@ def read_file(path: str | Path) -> list[Case | Unread]:
     try:
         content = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise_problem(file, f"the file can't be read: {error}")
+        raise_problem(file, f"the file cannot be read: {error}")
     return read_text(content, file=file)
 
 
-def read_text(content: str, *, file: str = "<text>") -> list[Case | Unread]:
+def read_text(content: str, *, file: str = "<text>") -> list[Case | InvalidCase]:
     """Read the cases of a text; an error in one case does not affect the others."""
     nodes = compose(content, file=file)
     if not nodes:
-        raise_problem(f"{file}:1:1", "there is no case in it", _HINT)
+        raise_problem(f"{file}:1:1", "the file has no case", _HINT)
     return [_attempt(node, file) for node in nodes]
 
 
@@ -144,19 +144,19 @@ def read_case(document: str | Mapping[str, Any]) -> Case:
         raise_problem(
             "<text>", f"expected one case, got {len(more) + 1}", "use run_files for a file of cases"
         )
-    if isinstance(case, Unread):
+    if isinstance(case, InvalidCase):
         raise case.error
     return case
 
 
-def _attempt(node: Node, file: str) -> Case | Unread:
+def _attempt(node: Node, file: str) -> Case | InvalidCase:
     errors = ErrorCollector()
     tree = build_tree(node, file=file, environment=os.environ, errors=errors)
     try:
         errors.raise_any()
         return _case(tree, _child(node, "pipeline"), file)
     except Exception as error:  # an exception of a pipeline in Python fails this case only
-        return Unread(_name(tree), tree.where, error)
+        return InvalidCase(_name(tree), tree.where, error)
 
 
 def _case(tree: Value, pipeline: Any, file: str) -> Case:
@@ -183,9 +183,7 @@ def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
     if path.suffix == ".py":
         return _from_python(path, value)
     if not path.exists():
-        raise_problem(
-            value.where, f"there is no pipeline at {path}", "the path is taken from where the case's file is"
-        )
+        raise_problem(value.where, f"no pipeline at {path}", "the path is relative to the file of the case")
     return Pipeline.from_yaml(path)
 
 
@@ -195,7 +193,7 @@ def _from_python(path: Path, value: Value) -> Pipeline:
     with collecting() as pipelines:
         runpy.run_path(str(path), run_name="__main__")
     if len(pipelines) != 1:
-        raise_problem(value.where, f"expected one pipeline in {path}, found {len(pipelines)}")
+        raise_problem(value.where, f"expected one pipeline in {path}, got {len(pipelines)}")
     return pipelines[0]
 
 

@@ -1,4 +1,4 @@
-"""Rule tables that a script replaces."""
+"""Rule tables that a script changes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class ScriptedTable:
         """Replace the rules of the table."""
         self._file, self._content = None, content
 
-    def look(self) -> Content:
+    def read_content(self) -> Content:
         if self._file is not None:
-            return self._file.look()
+            return self._file.read_content()
         content = self._content
         return Content(json.dumps(plain(content)), lambda: rules_of_tree(content))
 
     def close(self) -> None:
-        """Do nothing; the table holds no resources."""
+        """Do nothing; the table has no resources."""

@@ -16,9 +16,9 @@ class Collector:
     """The rows of one output, each epoch once, across restarts."""
 
     def __init__(self, mode: WriteMode | None) -> None:
-        self.whole = mode == "complete"
+        self.complete = mode == "complete"
         self.history: list[Output] = []
-        """Return all rows."""
+        """All rows."""
         self._rows: list[Output] = []
         self._epochs: dict[str, int] = {}
 
@@ -33,8 +33,8 @@ class Collector:
     def add(self, checkpoint_id: str, epoch: int, rows: list[Output]) -> None:
         if epoch > self.last(checkpoint_id):
             self._epochs[checkpoint_id] = epoch
-            self.history = rows if self.whole else [*self.history, *rows]
-            self._rows = rows if self.whole else [*self._rows, *rows]
+            self.history = rows if self.complete else [*self.history, *rows]
+            self._rows = rows if self.complete else [*self._rows, *rows]
 
 
 class _Rows:

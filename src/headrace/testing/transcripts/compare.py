@@ -36,9 +36,9 @@ class Difference:
 
 
 def compare(output: str, expected: Sequence[Expected], actual: Sequence[Output]) -> Difference | None:
-    """Return the difference between two lists of rows, with multiplicity; None if they match.
+    """Return the difference between two lists of rows, in any order; None if they match.
 
-    The order is ignored. An expected row can match several actual rows, so the largest matching is used.
+    An expected row can match several actual rows, so a maximum matching is computed.
     """
     partners = _pairing(expected, actual)
     missing = tuple(row for i, row in enumerate(expected) if i not in partners)
@@ -49,7 +49,7 @@ def compare(output: str, expected: Sequence[Expected], actual: Sequence[Output])
 
 
 def _pairing(expected: Sequence[Expected], actual_rows: Sequence[Output]) -> dict[int, int]:
-    """Return for each expected row the index of its partner (maximum matching by augmenting paths)."""
+    """Return the index of the actual row of each expected row (maximum matching by augmenting paths)."""
     fits = [[j for j, actual in enumerate(actual_rows) if matches(row, actual)] for row in expected]
     owner: dict[int, int] = {}
 
@@ -68,7 +68,7 @@ def _pairing(expected: Sequence[Expected], actual_rows: Sequence[Output]) -> dic
 
 
 def _distance(expected: Any, actual: Any) -> float:
-    """Return the share of columns that differ, structs by their fields."""
+    """Return the share of columns that differ; structs are compared by field."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping) and expected:
         return sum(_distance(expected[name], actual.get(name)) for name in expected) / len(expected)
     return 0.0 if matches(expected, actual) else 1.0
@@ -83,7 +83,7 @@ def _differing(expected: Mapping[str, Any], actual: Mapping[str, Any], path: str
     for name, value in expected.items():
         place = f"{path}{name}"
         if name not in actual:
-            lines.append(f"there is no column `{place}`: {did_you_mean(name, actual)}")
+            lines.append(f"unknown column `{place}`: {did_you_mean(name, actual)}")
         elif isinstance(value, Mapping) and isinstance(actual[name], Mapping):
             lines += _differing(value, actual[name], f"{place}.")
         elif not matches(value, actual[name]):
@@ -94,7 +94,7 @@ def _differing(expected: Mapping[str, Any], actual: Mapping[str, Any], path: str
 
 
 def _types(expected: Any, actual: Any) -> str:
-    """Add the types of two values that print alike."""
+    """Return the types of two values with equal text."""
     if show(expected) != show(actual) or isinstance(actual, Pairs):
         return ""
     return f" ({type(actual).__name__}, not {type(expected).__name__})"

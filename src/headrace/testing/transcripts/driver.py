@@ -61,7 +61,7 @@ def drivable(case: Case) -> bool:
         case [Source() as source, EventTime() as time, Match() as pattern]:
             return not dies and not decodes(source) and _plain_time(time) and _plain_match(pattern)
         case [Source() as source, EventTime() as time, RowPattern() as query]:
-            return not dies and not decodes(source) and _plain_time(time) and _all_of_it(query)
+            return not dies and not decodes(source) and _plain_time(time) and _selects_all(query)
     return False
 
 
@@ -80,7 +80,7 @@ def _plain_match(node: Match) -> bool:
     )
 
 
-def _all_of_it(node: RowPattern) -> bool:
+def _selects_all(node: RowPattern) -> bool:
     """Return true if the query selects the matches unchanged; other queries need Spark."""
     plain = re.fullmatch(r"\s*select\s+\*\s+from\s+\w+\s*", node.rest, re.IGNORECASE)
     return plain is not None and node.input_query is None
@@ -112,7 +112,7 @@ class DriverStage:
         self._run = _runner(spark, case.graph)
         self._batches = Batches(case)
         self._whole = Batches.of(case)
-        self._answer: dict[str, Any] | None = None
+        self._result: dict[str, Any] | None = None
         self._input: Input | None = None
         self._seen: dict[str, int] = {}
 
@@ -123,7 +123,7 @@ class DriverStage:
         partitions: Mapping[str, Sequence[str]] | None = None,
         dying: bool = False,
     ) -> None:
-        """Run a micro-batch with these rows and, if the watermark moves, one more."""
+        """Run a micro-batch with these rows and, if the watermark advances, another one."""
         self._batches.rows(rows, partitions=partitions, dying=dying)
 
     def watermark(self, marks: Mapping[str, int]) -> None:
@@ -135,7 +135,7 @@ class DriverStage:
         self._batches.advance(microseconds)
 
     def restart(self) -> None:
-        """Kill the run: it continues from its stored state and replays the micro-batch it died in."""
+        """Kill the run; it resumes from its stored state and replays the interrupted micro-batch."""
         self._batches.restart()
 
     def end(self) -> None:
@@ -156,8 +156,8 @@ class DriverStage:
         """The number of sliding windows missed by rows that other windows accepted."""
         return int(self._run_kernel()["counts"].get("missed", 0))
 
-    def holds_whole(self, output: str) -> bool:
-        """Return false: panes are never written as a whole table."""
+    def is_complete(self, output: str) -> bool:
+        """Return false: the steps of the driver have no complete mode."""
         return False
 
     @property
@@ -179,9 +179,9 @@ class DriverStage:
     def _rows(self, output: str, since: int) -> list[Output]:
         ref = output_of(self._graph, output)
         tag = (ref.output if ref is not None else "") or "main"
-        answer = self._run_kernel()
-        schema = next(f["type"] for f in answer["schema"]["fields"] if f["name"] == f"__{tag}")
-        events = answer["events"][since : len(self._batches.content)]
+        result = self._run_kernel()
+        schema = next(f["type"] for f in result["schema"]["fields"] if f["name"] == f"__{tag}")
+        events = result["events"][since : len(self._batches.content)]
         rows = [row[f"__{tag}"] for event in events for row in event if row["__output"] == tag]
         formatted = [_format_row(row) for row in rows_of(schema, rows)]
         windows = self._graph.of(WindowAggregate)
@@ -191,25 +191,24 @@ class DriverStage:
 
     def _run_kernel(self) -> dict[str, Any]:
         """Return the results of the kernel for the script, and for an added `end`."""
-        if self._answer is None or len(self._answer["events"]) < len(self._batches.content):
+        if self._result is None or len(self._result["events"]) < len(self._batches.content):
             whole = max(self._whole.content, self._batches.content, key=len)
-            self._answer = self._run(whole)
-            check_replays(self._answer)
-        return self._answer
+            self._result = self._run(whole)
+            check_replays(self._result)
+        return self._result
 
 
-def check_replays(answer: Mapping[str, Any]) -> None:
+def check_replays(result: Mapping[str, Any]) -> None:
     """Check that each replayed micro-batch produced the same rows, in any order.
 
     Raises:
         TranscriptError: the replay differs, so results depend on more than state and rows.
     """
-    for number, (first, again) in enumerate(zip(answer.get("doomed", ()), answer["events"], strict=False)):
+    for number, (first, again) in enumerate(zip(result.get("doomed", ()), result["events"], strict=False)):
         if first is not None and sorted(map(str, first)) != sorted(map(str, again)):
             raise TranscriptError(
-                f"micro-batch {number} gave {first} before the run died in it, and {again} when it was done "
-                "again",
-                hint="results may depend only on the rows and the state",
+                f"micro-batch {number} emitted {first} before the run was killed, and {again} in the replay",
+                hint="results must depend only on the rows and the state",
             )
 
 
@@ -229,8 +228,9 @@ def _runner(spark: SparkSession, graph: Graph) -> Run:
         for name, expression in window.aggregates
     )
     opaque = any(isinstance(expression, Opaque | PythonFold) for _, expression in window.aggregates)
-    looks_at = window.window if isinstance(window.window, Delta | Punctuation | Landmark) else None
-    driver = (_new_driver if opaque else _shared_driver)(spark, schema, keys, aggregates, looks_at)
+    reads_columns = isinstance(window.window, Delta | Punctuation | Landmark)
+    new_driver = _new_driver if opaque else _shared_driver
+    driver = new_driver(spark, schema, keys, aggregates, window.window if reads_columns else None)
     declared = declaration(window.window, window.emission, ttl=window.ttl)
     return lambda batches: driver.run(declared, batches)
 
@@ -240,15 +240,13 @@ def _new_driver(
     schema: str,
     keys: tuple[str, ...],
     aggregates: tuple[tuple[str, Any], ...],
-    looks_at: Window | None,
+    window: Window | None,
 ) -> WindowDriver:
-    return WindowDriver(_columns_of(spark, schema), keys, dict(aggregates), window=looks_at)
+    return WindowDriver(_columns_of(spark, schema), keys, dict(aggregates), window=window)
 
 
 _shared_driver = lru_cache(maxsize=32)(_new_driver)
-"""Return a driver; steps with equal columns, aggregates and conditions share one, because each costs a
-compilation.
-"""
+"""Steps with equal columns, aggregates and conditions share a driver, because each one compiles code."""
 
 
 def _columns_of(spark: SparkSession, schema: str) -> DataFrame:

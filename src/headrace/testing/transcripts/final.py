@@ -1,8 +1,8 @@
-"""The final results of an output: its rows without replaced, retracted and absorbed ones.
+"""Compute the final results of an output: its rows without replaced, retracted and merged ones.
 
-A stream can emit a result several times, a batch emits it once. Comparable are the last pane of each key and
-window, the last row of each key of a running aggregate, the rows of a table after its changes, and all rows
-of outputs whose rows are never replaced.
+A stream can emit a result several times, a batch emits it once. The final results are the last pane of each
+key and window, the last row of each key of a running aggregate, the rows of a table after its changes, and
+all rows of other outputs.
 """
 
 from __future__ import annotations
@@ -36,47 +36,46 @@ def obstacle(graph: Graph, ref: Ref) -> str:
     before = graph.upstream(node)
     windows = [step for step in before if isinstance(step, WindowAggregate)]
     reasons = {
-        f"`{ref.output}` is about the stream, not its result": ref.output
-        in ("late", "dead_letters", "timeouts", "faults"),
+        f"a batch has no `{ref.output}`": ref.output in ("late", "dead_letters", "timeouts", "faults"),
         "time by the clock differs from run to run": any(isinstance(step, ClockTime) for step in before),
         "discarding panes are parts of a result": any(step.emission.mode == "discarding" for step in windows),
         "the trigger may lose rows": any(step.emission.allow_loss for step in windows),
-        "keys are forgotten": any(
+        "keys expire": any(
             step.ttl is not None for step in before if isinstance(step, WindowAggregate | Latest)
         ),
-        "a row meets a table as it is when it arrives": any(
+        "a row is joined with the table at its arrival": any(
             isinstance(step, TableJoin) and step.moment(graph.facts(step.input)) == "arrival"
             for step in before
         ),
-        "rows change after a window has fired, or a key has lost its rows": any(
+        "the input of an aggregate has retractions": any(
             isinstance(step, Aggregate | WindowAggregate) and has_retractions(graph.facts(step.input))
             for step in before
         ),
-        "the trigger need not show the last rows of a window": not all(
-            shows_all(step.emission) for step in windows
+        "the trigger may not emit the last rows of a window": not all(
+            emits_all(step.emission) for step in windows
         ),
-        "the keys of a SQL query with groups are not known": any(
+        "the keys of a SQL query with groups are unknown": any(
             isinstance(step, Sql) and step.groups for step in before
         ),
-        "rows that are replaced later have gone through another step": graph.facts(ref).change
+        "another step has processed rows that are replaced later": graph.facts(ref).change
         in ("updates", "refinements")
         and not isinstance(node, Aggregate | WindowAggregate),
-        "`pane` shows how often a window has fired": node not in windows
+        "`pane` depends on the number of firings": node not in windows
         and any(not step.emission.fires_once for step in windows),
-        "the changes of a table are not known": graph.facts(ref).change == "table"
+        "the column `change` of a table is missing": graph.facts(ref).change == "table"
         and CHANGE not in (graph.facts(ref).columns or ()),
-        "a trailing window with lateness repeats rows": isinstance(node, WindowAggregate)
+        "a trailing window with lateness emits rows again": isinstance(node, WindowAggregate)
         and isinstance(node.window, Trailing)
         and not node.emission.fires_once,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
-def shows_all(emission: Emission) -> bool:
+def emits_all(emission: Emission) -> bool:
     """Return true if the trigger emits every row of a window.
 
     >>> from headrace.triggers import after_count, emission, repeatedly
-    >>> shows_all(emission(early=after_count(10))), shows_all(emission(trigger=repeatedly(after_count(10))))
+    >>> emits_all(emission(early=after_count(10))), emits_all(emission(trigger=repeatedly(after_count(10))))
     (True, False)
     """
     trigger = emission.trigger
@@ -96,8 +95,8 @@ def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:
     if isinstance(node, Aggregate):
         return list({_identity(row, _names(node.keys)): row for row in rows}.values())
     if isinstance(node, WindowAggregate):
-        kept = list(rows) if node.emission.fires_once else _last_panes(node, rows)
-        return [{name: value for name, value in row.items() if name != PANE} for row in kept]
+        panes = list(rows) if node.emission.fires_once else _last_panes(node, rows)
+        return [{name: value for name, value in row.items() if name != PANE} for row in panes]
     return _table_rows(rows) if graph.facts(ref).change == "table" else list(rows)
 
 
@@ -116,24 +115,24 @@ def _table_rows(changes: Iterable[Output]) -> list[Output]:
 
 def _last_panes(node: WindowAggregate, rows: Iterable[Output]) -> list[Output]:
     keys = _names(node.keys)
-    swallows = _holds if isinstance(node.window, Session) else _never
+    is_merged = _contains if isinstance(node.window, Session) else _never
     last: dict[str, Output] = {}
     for row in rows:
         key = _identity(row, keys)
-        gone = [
+        merged = [
             name
             for name, old in last.items()
-            if _identity(old, keys) == key and swallows(old["window"], row["window"])
+            if _identity(old, keys) == key and is_merged(old["window"], row["window"])
         ]
-        own = f"{key}\0{_place(row['window'])}"
-        for name in [*gone, own]:
+        own = f"{key}\0{_window_identity(row['window'])}"
+        for name in [*merged, own]:
             last.pop(name, None)
         if not row[PANE]["retraction"]:
             last[own] = row
     return list(last.values())
 
 
-def _place(window: Any) -> str:
+def _window_identity(window: Any) -> str:
     """Return the identity of a window: its bounds, or its number if the bounds grow with its rows."""
     return show(window.get("number") if "number" in window else window)
 
@@ -141,8 +140,8 @@ def _place(window: Any) -> str:
 def split_sessions(graph: Graph, ref: Ref, final: Iterable[Output]) -> bool:
     """Return true if two sessions of a key overlap in the final results.
 
-    The first had expired when a row arrived whose own session had not: the row is not late, yet cannot merge.
-    A batch merges them.
+    The first session had expired when a row arrived that is not late for its own session, so that the stream
+    could not merge them; a batch merges them.
     """
     node = graph[ref.step]
     if not isinstance(node, WindowAggregate) or not isinstance(node.window, Session):
@@ -159,8 +158,8 @@ def _overlap(window: Any, other: Any) -> bool:
     return bool(window["start"] < other["end"] and other["start"] < window["end"])
 
 
-def _holds(old: Any, new: Any) -> bool:
-    """Return true if a session absorbed another."""
+def _contains(old: Any, new: Any) -> bool:
+    """Return true if a session was merged into another."""
     return bool(new["start"] <= old["start"] and old["end"] <= new["end"])
 
 

@@ -10,7 +10,7 @@ from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.outputs import Output
 
 PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"})
-"""Types with equal values in scripts, Python and results; other types need Spark and Arrow."""
+"""Types with the same values in scripts, Python and results; other types need Spark and Arrow."""
 
 
 def folds_here(node: WindowAggregate, schema: Schema) -> bool:

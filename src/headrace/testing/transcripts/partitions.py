@@ -11,20 +11,14 @@ TIMEOUT = 10_000
 
 @dataclass
 class Partition:
-    """The highest event time of a partition, if it had any, and the clock at its last row.
-
-    In milliseconds.
-    """
+    """The highest event time of a partition, if any, and the clock at its last row, in milliseconds."""
 
     highest: int | None
     last_row: int
 
 
 class PartitionModel:
-    """The event time that a source has reached, in milliseconds.
-
-    The minimum over the partitions that take part.
-    """
+    """The event time that a source has reached, in milliseconds: the minimum over non-idle partitions."""
 
     def __init__(self, idle: int | None = None) -> None:
         self.idle = idle
@@ -35,10 +29,7 @@ class PartitionModel:
     def complete(
         self, rows: Mapping[str, int | None], now: int, unread: Set[str] = frozenset()
     ) -> int | None:
-        """Add the highest event time per partition of a micro-batch.
-
-        Return the time reached, None if unknown.
-        """
+        """Add the highest event times of a micro-batch; return the time reached, None if unknown."""
         for name, highest in rows.items():
             before = self._partitions.get(name, Partition(None, now)).highest
             times = [time for time in (highest, before) if time is not None]
@@ -47,14 +38,14 @@ class PartitionModel:
         return self._advance(self._lowest(now))
 
     def tick(self, now: int) -> int | None:
-        """Return the time reached because no row came for a while."""
+        """Return the time reached after partitions have become idle."""
         seen = self._partitions_with_rows()
         if not seen:
             return None
         if (
             self.idle is not None
             and not self._unread
-            and all(self._is_quiet(part, now) for part in self._partitions.values())
+            and all(self._is_idle(part, now) for part in self._partitions.values())
         ):
             last = max(part.last_row for part in self._partitions.values())
             return self._advance(max(seen.values()) + now - last)
@@ -73,13 +64,13 @@ class PartitionModel:
                 time
                 for name, time in seen.items()
                 if name in self._unread
-                or not self._is_quiet(self._partitions[name], now)
+                or not self._is_idle(self._partitions[name], now)
                 or (self.idle is None and time == top)
             ),
             default=None,
         )
 
-    def _is_quiet(self, partition: Partition, now: int) -> bool:
+    def _is_idle(self, partition: Partition, now: int) -> bool:
         return now - partition.last_row >= (TIMEOUT if self.idle is None else self.idle)
 
     def _advance(self, time: int | None) -> int | None:

@@ -1,8 +1,8 @@
 """The pytest plugin: each case of a transcript is a test.
 
 It collects files named `*.transcript.yaml` and all YAML files below the directories of the setting
-`headrace_transcripts` (relative to the root directory). The cases of a file run concurrently when the first
-of them is due; under pytest-xdist only with `--dist loadfile` or `loadscope`.
+`headrace_transcripts` (relative to the root directory). The first test of a file runs all its cases
+concurrently; under pytest-xdist only with `--dist loadfile` or `loadscope`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from headrace.testing.transcripts.case import Case, Unread
+    from headrace.testing.transcripts.case import Case, InvalidCase
     from headrace.testing.transcripts.runner import Outcome
 
 SETTING = "headrace_transcripts"
@@ -90,7 +90,7 @@ class TranscriptFile(pytest.File):
 class TranscriptItem(pytest.Item):
     """One case."""
 
-    def __init__(self, *, case: Case | Unread, **options: Any) -> None:
+    def __init__(self, *, case: Case | InvalidCase, **options: Any) -> None:
         super().__init__(**options)
         self.case = case
 

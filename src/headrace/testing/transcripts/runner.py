@@ -14,7 +14,7 @@ from headrace.lowering.decode import as_source_error
 from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.spark.session import open_session
 from headrace.testing.transcripts.batch import batch_failures, late_outputs
-from headrace.testing.transcripts.case import Case, Unread, read_case, read_file
+from headrace.testing.transcripts.case import Case, InvalidCase, read_case, read_file
 from headrace.testing.transcripts.compare import compare
 from headrace.testing.transcripts.driver import DriverStage, drivable
 from headrace.testing.transcripts.script import Advance, End, Expect, Line, Restart, Rows, Rules, Watermark
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SIDE_BY_SIDE = 4
-"""Number of concurrent cases; a small micro-batch mostly waits."""
+"""Number of concurrent cases; micro-batches of a few rows mostly wait."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def run_case(
 
 
 def run_cases(
-    cases: Sequence[Case | Unread],
+    cases: Sequence[Case | InvalidCase],
     *,
     batch: bool = False,
     spark: SparkSession | None = None,
@@ -109,7 +109,7 @@ def run_cases(
     [True, True]
     """
     if not any(isinstance(case, Case) for case in cases):
-        return [_unread(case) for case in cases if isinstance(case, Unread)]
+        return [_unread(case) for case in cases if isinstance(case, InvalidCase)]
     session = spark or test_session()
     with ThreadPoolExecutor(side_by_side, thread_name_prefix="case") as pool:
         return list(pool.map(lambda case: _outcome(case, session, batch), cases))
@@ -181,18 +181,18 @@ def test_session() -> SparkSession:
 test_session.__test__ = False  # type: ignore[attr-defined]  # not a test for pytest
 
 
-def _read(path: Path) -> list[Case | Unread]:
+def _read(path: Path) -> list[Case | InvalidCase]:
     try:
         return read_file(path)
     except DocumentError as error:
-        return [Unread(path.name, str(path), error)]
+        return [InvalidCase(path.name, str(path), error)]
 
 
-def _outcome(case: Case | Unread, spark: SparkSession, batch: bool) -> Outcome:
+def _outcome(case: Case | InvalidCase, spark: SparkSession, batch: bool) -> Outcome:
     return _run(case, spark, batch) if isinstance(case, Case) else _unread(case)
 
 
-def _unread(case: Unread) -> Outcome:
+def _unread(case: InvalidCase) -> Outcome:
     return Outcome(case.name, case.where, _format_error(case.error))
 
 
@@ -210,7 +210,7 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
         for index, line in enumerate(case.script):
             where = line.where
             perform(line, stage, dying=case.kills_in(index))
-            if isinstance(line, Expect) and (failure := _look(line, stage)):
+            if isinstance(line, Expect) and (failure := _compare(line, stage)):
                 return failure
         return _find_uncompared(case, stage) or (_batch(case, stage) if batch else "")
     except Exception as error:  # any exception fails this case only
@@ -220,7 +220,7 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
             stage.close()
 
 
-def _look(line: Expect, stage: Stage | DriverStage) -> str:
+def _compare(line: Expect, stage: Stage | DriverStage) -> str:
     differences = {name: compare(name, expected, stage.take(name)) for name, expected in line.outputs.items()}
     messages = [
         f"{line.places[name]}: {difference}" for name, difference in differences.items() if difference
@@ -232,17 +232,17 @@ def _find_uncompared(case: Case, stage: Stage | DriverStage) -> str:
     """Return rows that no `expect` compared; a sink in complete mode leaves none."""
     messages = []
     for name in case.outputs:
-        left = compare(name, (), [] if stage.holds_whole(name) else stage.take(name))
-        if left:
-            messages.append(f"{case.where}: at the end of the script\n{left}")
+        difference = compare(name, (), [] if stage.is_complete(name) else stage.take(name))
+        if difference:
+            messages.append(f"{case.where}: at the end of the script\n{difference}")
     return "\n".join(messages)
 
 
 def _batch(case: Case, stage: Stage | DriverStage) -> str:
     """Return the difference to the same case as a batch.
 
-    Not comparable: rows dropped by Spark's operators, which are unknown, and rows too late for some of their
-    sliding windows.
+    Empty if Spark's operators dropped late rows, which are unknown, or rows were late for some of their
+    windows.
     """
     if not any(isinstance(line, End) for line in case.script):
         stage.end()

@@ -40,7 +40,7 @@ class Rows:
     where: str
     rows: Mapping[str, tuple[Mapping[str, Any] | bytes, ...]]
     partitions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The partition of each row, for sources whose rows are given by partition."""
+    """The partition of each row, for sources whose rows are listed by partition."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def read(value: Value, graph: Graph) -> tuple[Line, ...]:
     errors = ErrorCollector()
     lines = [errors.attempt(_line, item, graph, errors) for item in value.items]
     if not errors.problems and not any(isinstance(line, Expect) for line in lines):
-        errors.add(value.where, "the script expects nothing", "add `- expect: {output: [...]}`")
+        errors.add(value.where, "the script has no `expect`", "add `- expect: {output: [...]}`")
     _check_order([line for line in lines if line is not None], errors)
     errors.raise_any()
     return tuple(line for line in lines if line is not None)
@@ -151,7 +151,7 @@ def _line(value: Value, graph: Graph, errors: ErrorCollector) -> Line:
     kind, content = read_one_entry(value, expected="one line of a script", hint=_LINE_HINT)
     if kind not in LINES:
         where = value.key_at(kind) if isinstance(value, Fields) else value.where
-        raise_problem(where, f"`{kind}` is no line of a script", did_you_mean(kind, LINES))
+        raise_problem(where, f"`{kind}` is not a line of a script", did_you_mean(kind, LINES))
     return LINES[kind](value.where, content, graph, errors)
 
 
@@ -206,7 +206,7 @@ def _watermark(where: str, value: Value, graph: Graph, errors: ErrorCollector) -
             raise_problem(
                 watermarks.key_at(name),
                 f"`{name}` has no event time, so it has no watermark",
-                "give the source event_time, or move the clock with `advance`",
+                "add event_time to the source, or advance the clock with `advance`",
             )
     return Watermark(where, {name: micros_of(watermarks[name]) for name in watermarks})
 
@@ -215,7 +215,7 @@ def _source(fields: Fields, name: str, graph: Graph) -> Source:
     node = graph.nodes.get(name)
     if not isinstance(node, Source):
         known = [source.name for source in graph.of(Source)]
-        raise_problem(fields.key_at(name), f"there is no source `{name}`", did_you_mean(name, known))
+        raise_problem(fields.key_at(name), f"unknown source `{name}`", did_you_mean(name, known))
     return node
 
 
@@ -227,12 +227,10 @@ def _expect(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> E
 
 def _read_expect(fields: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
     if output_of(graph, name) is None:
-        raise_problem(
-            fields.key_at(name), f"there is no output `{name}`", did_you_mean(name, outputs_of(graph))
-        )
+        raise_problem(fields.key_at(name), f"unknown output `{name}`", did_you_mean(name, outputs_of(graph)))
     value = fields[name]
     if not isinstance(value, Items):
-        raise_problem(value.where, f"expected a list of rows, got {value}", "write [] if nothing may come")
+        raise_problem(value.where, f"expected a list of rows, got {value}", "write [] for no rows")
     for item in value.items:
         if not isinstance(item, Fields):
             raise_problem(item.where, f"expected a row of columns, got {item}", "such as {k: a, n: 1}")
@@ -246,9 +244,7 @@ def _rules(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Ru
     known = [node.name for node in graph.of(MatchRules)]
     for name in tables:
         if name not in known:
-            raise_problem(
-                tables.key_at(name), f"there is no step with rules `{name}`", did_you_mean(name, known)
-            )
+            raise_problem(tables.key_at(name), f"unknown step with rules `{name}`", did_you_mean(name, known))
         read_mapping(tables[name], expected="rules by their ids", empty=True)
     return Rules(where, {name: tables[name] for name in tables})
 
@@ -257,7 +253,7 @@ def _advance(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> 
     with locate_errors(value.where):
         length = microseconds(value.text if isinstance(value, Scalar) else str(value))
     if length % 1000 or not length:
-        raise_problem(value.where, f"expected at least a millisecond, and whole ones, got {value}")
+        raise_problem(value.where, f"expected whole milliseconds, at least one, got {value}")
     return Advance(where, length)
 
 
@@ -273,7 +269,7 @@ def _restart(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> 
 
 def _end(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> End:
     if not read_flag(value):
-        raise_problem(value.where, "expected `end: true`", "leave the line out if the input doesn't end")
+        raise_problem(value.where, "expected `end: true`", "leave the line out if the input does not end")
     return End(where)
 
 
@@ -283,11 +279,11 @@ def _check_order(lines: list[Line], errors: ErrorCollector) -> None:
         if isinstance(line, Restart) and line.moment == "before_commit" and not isinstance(before, Rows):
             errors.add(
                 line.where,
-                "`kill: before_commit` kills the epoch of a `rows` line, and none stands just before it",
-                "put it after `rows`, or write `restart: kill`",
+                "`kill: before_commit` must follow a `rows` line, whose epoch it kills",
+                "move it after `rows`, or write `restart: kill`",
             )
         if ended and not isinstance(line, Expect):
-            errors.add(line.where, "the input has ended: after `end` only `expect` makes sense")
+            errors.add(line.where, "the input has ended: only `expect` can follow `end`")
         ended = ended or isinstance(line, End)
 
 

@@ -1,6 +1,6 @@
-"""Run a pipeline through Spark under the control of a script: sources, clock and kills.
+"""Run a pipeline through Spark with the sources, clock and kills of a script.
 
-Everything else is as in production: the same plan, queries, lowering and delivery protocol.
+Plan, queries, lowering and delivery protocol are those of a normal run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Killed(Exception):  # noqa: N818 - not an error: requested by a script
-    """The run is killed here by the script."""
+    """Raised where the script kills the run."""
 
 
 class _ScriptedInputs(StreamInputs):
@@ -97,16 +97,13 @@ class Stage:
         partitions: Mapping[str, Sequence[str]] | None = None,
         dying: bool = False,
     ) -> None:
-        """Run a micro-batch with these rows and at most one without data.
-
-        With `dying`, kill the run in that epoch.
-        """
+        """Run a micro-batch with these rows and at most one without data; `dying` kills it in that epoch."""
         for source, content in rows.items():
             self._feeds[source].add(content, (partitions or {}).get(source))
         self._dying = dying
         with silent_callbacks():
             try:
-                self._settle()
+                self._run_batches()
             except Exception:
                 if not self._dying:
                     raise
@@ -120,38 +117,38 @@ class Stage:
         """Set the watermark of each source, in microseconds."""
         for source, micros in marks.items():
             for node in times_of(self._graph, source):
-                self._beat(node, micros // 1000)
-        self._settle()
+                self._advance_watermark(node, micros // 1000)
+        self._run_batches()
 
     def advance(self, microseconds: int) -> None:
         """Advance the clock."""
         self._clock.advance(microseconds)
         now = self._clock.millis
         for clock in self._graph.of(ClockTime):
-            self._beat(clock, now)
+            self._advance_watermark(clock, now)
         self._heartbeats.tick()
-        self._settle()
+        self._run_batches()
 
     def restart(self) -> None:
         """Kill the run and restart it from its checkpoint."""
-        died, self._dying = self._dying, False
+        was_killed, self._dying = self._dying, False
         self._missed = self.missed_windows
         self._stop()
-        self._heartbeats.forget()  # a new process has only the checkpoint
+        self._heartbeats.close()  # a new process has only the checkpoint
         self._start()
-        if died:
-            self._settle()
+        if was_killed:
+            self._run_batches()
 
     def end(self) -> None:
         """End the input."""
         self._heartbeats.end()
-        self._settle()
-        if any(built.uses_clock for built in self._queries):
+        self._run_batches()
+        if any(planned.uses_clock for planned in self._queries):
             self._clock.advance((END_OF_TIME_MS - self._clock.millis) * 1000)
-            self._settle()
+            self._run_batches()
         for accounting in self.accounting.values():
             if accounting.in_open_windows or accounting.buffered:
-                raise RuntimeError(f"the input has ended, and rows are still held: {accounting}")
+                raise RuntimeError(f"rows are still in state after the end of the input: {accounting}")
 
     def take(self, output: str) -> list[Output]:
         """Return the rows of an output since the last call."""
@@ -174,7 +171,11 @@ class Stage:
     @property
     def accounting(self) -> dict[str, RowAccounting]:
         """The row accounting of each kernel step since the last start."""
-        logs = [built.delivery.accounting for built in self._queries if built.delivery.accounting is not None]
+        logs = [
+            planned.delivery.accounting
+            for planned in self._queries
+            if planned.delivery.accounting is not None
+        ]
         return {log.step: log.current() for log in logs}
 
     @property
@@ -186,17 +187,17 @@ class Stage:
         """Return the rows of the script by source."""
         return {name: entry.feed for name, entry in self._feeds.items()}
 
-    def holds_whole(self, output: str) -> bool:
-        """Return true if every epoch writes the whole table of the output."""
-        return self.collectors[_sink_name(self._graph, output)].whole
+    def is_complete(self, output: str) -> bool:
+        """Return true if every epoch writes all rows of the output (complete mode)."""
+        return self.collectors[_sink_name(self._graph, output)].complete
 
     def close(self) -> None:
-        """End the run and delete its files."""
-        deliveries = [built.delivery for built in self._queries]
+        """Stop the run and delete its files."""
+        deliveries = [planned.delivery for planned in self._queries]
         self._stop()
         for delivery in deliveries:
             delivery.close()
-        self._heartbeats.forget()
+        self._heartbeats.close()
         for feed in self._feeds.values():
             feed.close()
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -209,16 +210,16 @@ class Stage:
             build_inputs=self._inputs,
             build_writer=lambda sink: CollectingWriter(self.collectors[sink.name]),
         )
-        for built in planner.plan():
-            built.delivery.load_rules()
-            built.delivery.open()
-            self._queries.append(built)
-            built.spark_query = self._clock.start(
-                built.stream_plan,
-                self._deliver(built),
-                mode=built.output_mode,
-                name=f"{self._id}.{built.query.name}",
-                checkpoint=str(built.checkpoint / "spark"),
+        for planned in planner.plan():
+            planned.delivery.load_rules()
+            planned.delivery.open()
+            self._queries.append(planned)
+            planned.spark_query = self._clock.start(
+                planned.stream_plan,
+                self._deliver(planned),
+                mode=planned.output_mode,
+                name=f"{self._id}.{planned.query.name}",
+                checkpoint=str(planned.checkpoint / "spark"),
             )
 
     def _inputs(self, query: Query) -> StreamInputs:
@@ -234,40 +235,40 @@ class Stage:
         inputs.partitioned = self._partitioned
         return inputs
 
-    def _deliver(self, built: PlannedQuery) -> Callable[[DataFrame, int], None]:
+    def _deliver(self, planned: PlannedQuery) -> Callable[[DataFrame, int], None]:
         def deliver(batch: DataFrame, epoch: int) -> None:
-            built.delivery(batch, epoch)
+            planned.delivery(batch, epoch)
             if self._dying:
                 raise Killed
 
         return deliver
 
-    def _settle(self) -> None:
+    def _run_batches(self) -> None:
         """Run a micro-batch of each query and at most one more; readers of an exchange after its writer."""
-        for built in self._queries:
+        for planned in self._queries:
             for _ in range(2):
-                self._step(built)
+                self._step(planned)
 
-    def _step(self, built: PlannedQuery) -> None:
+    def _step(self, planned: PlannedQuery) -> None:
         try:
-            built.spark_query.step()
+            planned.spark_query.step()
         except Exception as error:
-            raise (built.delivery.failure or error) from error
-        log = built.delivery.accounting
+            raise (planned.delivery.failure or error) from error
+        log = planned.delivery.accounting
         if log is not None and not (accounting := log.current()).balanced:
-            raise RuntimeError(f"the rows of `{log.step}` don't add up: {accounting}")
-        epoch, dropped = built.spark_query.late_rows_dropped()
-        place = (built.query.name, epoch)
-        self._dropped[place] = max(dropped, self._dropped.get(place, 0))  # idle steps report 0
+            raise RuntimeError(f"the rows of `{log.step}` do not add up: {accounting}")
+        epoch, dropped = planned.spark_query.late_rows_dropped()
+        key = (planned.query.name, epoch)
+        self._dropped[key] = max(dropped, self._dropped.get(key, 0))  # steps without a batch report 0
 
     def _stop(self) -> None:
-        for built in self._queries:
-            if built.spark_query is not None:
-                built.spark_query.stop()
-            built.inputs.close()
+        for planned in self._queries:
+            if planned.spark_query is not None:
+                planned.spark_query.stop()
+            planned.inputs.close()
         self._queries = []
 
-    def _beat(self, node: EventTime | ClockTime, millis: int) -> None:
+    def _advance_watermark(self, node: EventTime | ClockTime, millis: int) -> None:
         if node.name in self._heartbeats.steps:
             self._heartbeats.advance(node.name, millis)
 
@@ -285,7 +286,7 @@ def with_outputs(graph: Graph, outputs: tuple[str, ...]) -> Graph:
 
 
 def _sink_name(graph: Graph, output: str) -> str:
-    return output if isinstance(graph.nodes.get(output), Sink) else f"{output.replace('.', '_')}:looked_at"
+    return output if isinstance(graph.nodes.get(output), Sink) else f"{output.replace('.', '_')}:expected"
 
 
 def _quick_directory() -> str | None:

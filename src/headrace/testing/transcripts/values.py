@@ -1,6 +1,6 @@
 """Convert values of a script to the types of a schema: times in seconds or ISO text, records as rows or text.
 
-A value that does not fit its column is an error with line and column, before anything runs.
+A value that does not fit its column is an error with line and column.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def row_of(value: Value, schema: Schema, errors: ErrorCollector) -> dict[str, Js
     for name in value:
         if name not in schema.names:
             hint = did_you_mean(name, schema.names)
-            errors.add(value.key_at(name), f"the source has no column `{name}`", hint)
+            errors.add(value.key_at(name), f"unknown column of the source `{name}`", hint)
         else:
             row[name] = errors.attempt(value_of, value[name], schema[name].type)
     return row
@@ -183,16 +183,14 @@ def _struct(value: Fields, kind: Struct) -> Json:
     inside = {field.name: field.type for field in kind.fields}
     for name in value:
         if name not in inside:
-            raise_problem(
-                value.key_at(name), f"there is no field `{name}` in {kind}", did_you_mean(name, inside)
-            )
+            raise_problem(value.key_at(name), f"unknown field `{name}` in {kind}", did_you_mean(name, inside))
     return {name: value_of(value[name], inside[name]) for name in value}
 
 
 def _csv_line(row: dict[str, Json], schema: Schema, format_: Csv) -> str:
     line = io.StringIO()
-    written = csv.writer(line, delimiter=format_.delimiter, quotechar=format_.quote, lineterminator="")
-    written.writerow([_csv_value(row.get(name), format_) for name in schema.names])
+    writer = csv.writer(line, delimiter=format_.delimiter, quotechar=format_.quote, lineterminator="")
+    writer.writerow([_csv_value(row.get(name), format_) for name in schema.names])
     return line.getvalue()
 
 

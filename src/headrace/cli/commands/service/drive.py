@@ -27,4 +27,4 @@ def drive(
     file = directory / "files" / specification["file"]
     with Interrupts() as interrupts:
         driver = Driver(directory, attempt, settings, interrupted=lambda: interrupts.count > 0)
-        driver.run(lambda: load_one(file, settings.pipeline), on_start=interrupts.take)
+        driver.run(lambda: load_one(file, settings.pipeline), on_start=interrupts.install)
