@@ -142,7 +142,7 @@ def test_rows_that_kafka_does_not_take_are_reported(
     soon = {"max.block.ms": "6000"}  # the client may have old metadata: it refreshes them
     far = get_refusal(spark.sql("select 7 p"), topic=name, partition_column="p", settings=soon)
     assert f"has no such topic or partition: Partition 7 of topic {name} with partition count 1" in far
-    assert "can't take epoch 0: Topic cannot be null" in get_refusal(
+    assert "cannot take epoch 0: Topic cannot be null" in get_refusal(
         spark.sql("select cast(null as string) t, 1 v"), topic_column="t"
     )
     assert "Invalid topics: [7 8]" in get_refusal(spark.sql("select '7 8' t, 1 v"), topic_column="t")
@@ -283,7 +283,7 @@ def test_a_run_that_was_thought_dead_is_fenced_whether_it_stages_or_commits(
     zombies[1].open(run("fence"))
     deliver(sink, run("fence"), 0, rows(spark, ("new",), schema="line string"))
     with pytest.raises(
-        FencedError, match=r"fence: Kafka at .* can't commit epoch 0: a newer run has taken over"
+        FencedError, match=r"fence: Kafka at .* cannot commit epoch 0: a newer run has taken over"
     ):
         zombies[0].commit(0, staged)
     with pytest.raises(

@@ -63,7 +63,7 @@ def load_one(path: Path, name: str | None = None) -> Pipeline:
             f"it builds {len(pipelines)} pipelines: {', '.join(names)}", where=str(path), hint=hint
         )
     if name is not None and names.count(name) != 1:
-        many = "is there more than once" if name in names else "isn't there"
+        many = "is there more than once" if name in names else "is not there"
         raise LoadError(f"the pipeline `{name}` {many}", where=str(path), hint=did_you_mean(name, names))
     return pipelines[0] if name is None else pipelines[names.index(name)]
 
@@ -84,7 +84,7 @@ def _readable(path: Path) -> None:
             hint="a pipeline is a Python file or a YAML document",
         )
     if not os.access(path, os.R_OK):
-        raise LoadError("it can't be read", where=str(path), hint=f"chmod u+r {path}")
+        raise LoadError("it cannot be read", where=str(path), hint=f"chmod u+r {path}")
 
 
 def _run(path: Path) -> list[Pipeline]:
@@ -93,7 +93,7 @@ def _run(path: Path) -> list[Pipeline]:
         sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(f"headrace_file_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise LoadError("Python can't load it", where=str(path))
+        raise LoadError("Python cannot load it", where=str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look up their module here to resolve annotations
     with collecting() as pipelines:

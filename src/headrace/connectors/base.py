@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from headrace.connectors.retry import find_problem
 from headrace.errors import OptionError, Problem
 from headrace.formats import Format
 from headrace.formats.options import first_problem
@@ -160,16 +161,20 @@ class Connector(BaseModel):
         return ""
 
     def explain_failure(self, failure: str) -> Problem | None:
-        """Translate the failure of a Spark query, if this connector's server or client caused it."""
-        return None
+        """Translate the failure of a Spark query, if this connector's server or client caused it.
+
+        By default, return the problem of an error that `connectors/retry.py` made portable.
+        """
+        problem = find_problem(failure)
+        return problem if problem is not None and problem.where else None
 
     def reader(self) -> Reader:
         """Return the reader; loads pyspark."""
-        raise OptionError(f"{self.kind} can't be read from", where=self.kind)
+        raise OptionError(f"{self.kind} cannot be read from", where=self.kind)
 
     def listing(self) -> Listing:
         """Return the object that lists all rows, without Spark."""
-        raise OptionError(f"the rows of {self.kind} can't be listed", where=self.kind)
+        raise OptionError(f"the rows of {self.kind} cannot be listed", where=self.kind)
 
     def content_version(self) -> str | None:
         """Return text that changes with the content of a lookup table; None if the content has to be read."""
@@ -177,11 +182,11 @@ class Connector(BaseModel):
 
     def key_table(self, context: LookupContext) -> KeyTable:
         """Return the table of a lookup by key; connects to its server if the columns are unknown."""
-        raise OptionError(f"{self.kind} can't be read by key", where=self.kind)
+        raise OptionError(f"{self.kind} cannot be read by key", where=self.kind)
 
     def writer(self) -> Writer:
         """Return a new writer, one per run; loads pyspark."""
-        raise OptionError(f"{self.kind} can't be written to", where=self.kind)
+        raise OptionError(f"{self.kind} cannot be written to", where=self.kind)
 
 
 @dataclass(frozen=True)
@@ -271,7 +276,7 @@ class Listing(Protocol):
         """Return all current rows, with values as text.
 
         Raises:
-            SourceError: the table can't be read; a later call may succeed.
+            SourceError: the table cannot be read; a later call may succeed.
         """
         ...
 

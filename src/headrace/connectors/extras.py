@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 from headrace.errors import SetupError
 
@@ -16,3 +18,13 @@ def require_package(package: str, *, extra: str) -> None:
     if find_spec(package) is None:
         hint = f"pip install 'headrace[{extra}]'"
         raise SetupError(f"the package `{package}` is not installed", where=extra, hint=hint)
+
+
+def import_client(package: str, *, extra: str) -> Any:
+    """Import the client library of a server.
+
+    Raises:
+        SetupError: it is not installed.
+    """
+    require_package(package, extra=extra)
+    return import_module(package)

@@ -160,7 +160,7 @@ class ReconnectingSession(Generic[_Session]):
         if translation is None:
             return error
         message, hint = translation
-        what = f"{self._reads} at {self._server.place} can't be read: {message}"
+        what = f"{self._reads} at {self._server.place} cannot be read: {message}"
         return portable_error(Problem(self._source, what, hint))
 
 

@@ -44,7 +44,7 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
     """Return the expression of a row in a format, as text or binary; JSON if no format is set.
 
     Raises:
-        DeliveryError: the columns don't fit the format.
+        DeliveryError: the columns do not fit the format.
     """
     encoding = chosen.name if chosen is not None else "json"
     if encoding in _SINGLE:
@@ -69,7 +69,7 @@ def encode_columns(
     Without names, the message has all columns that are not sent apart, such as those of a topic.
 
     Raises:
-        DeliveryError: a column is unknown, or the columns don't fit the format.
+        DeliveryError: a column is unknown, or the columns do not fit the format.
     """
     others = set(apart)
     wanted = names or [name for name in fields if name not in others] or list(fields)

@@ -113,7 +113,7 @@ def _cache() -> Check:
         with TemporaryFile(dir=directory):
             return Check("cache", "ok", str(directory))
     except OSError as error:
-        fact = f"{directory} can't be written to: {error.strerror}"
+        fact = f"{directory} cannot be written to: {error.strerror}"
         return Check("cache", "missing", fact, "export HEADRACE_CACHE=<a directory>")
 
 
@@ -153,7 +153,7 @@ def _connectors() -> Iterator[Check]:
             roles = sorted(registry.connector(kind).roles)
         except ImportError as error:
             mend = f"pip install 'headrace[{kind}]'" if kind in _extra_requirements() else ""
-            yield Check(f"connector {kind}", "optional", f"can't be loaded: {error}", mend)
+            yield Check(f"connector {kind}", "optional", f"cannot be loaded: {error}", mend)
         else:
             yield Check(f"connector {kind}", "ok", ", ".join(roles))
 

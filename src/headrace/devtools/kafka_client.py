@@ -28,7 +28,7 @@ class Client:
     """A connection to a cluster.
 
     Raises:
-        SetupError: `confluent-kafka` isn't installed.
+        SetupError: `confluent-kafka` is not installed.
         OptionError: the settings are invalid.
         SourceError: no server answers.
     """
@@ -38,7 +38,7 @@ class Client:
             import confluent_kafka.admin
         except ImportError as error:
             raise SetupError(
-                f"confluent-kafka can't be imported: {error}",
+                f"confluent-kafka cannot be imported: {error}",
                 where="kafka",
                 hint="pip install 'headrace[kafka]'",
             ) from error
@@ -263,7 +263,7 @@ class Client:
         except self._kafka.KafkaException as error:
             errors = [error.args[0]]
         if errors:
-            what = f"group `{group}` can't be moved: {errors[0].str()}"
+            what = f"group `{group}` cannot be moved: {errors[0].str()}"
             raise OptionError(what, where="kafka replay", hint="stop its members first")
 
     def _metadata(self) -> Any:

@@ -73,7 +73,7 @@ def consume_as_member(cluster: Cluster, consumer: Any, topic: str, follow: bool)
 
 
 def _poll(cluster: Cluster, consumer: Any) -> Any:
-    """Return the next message, or None; raise the errors that the client can't recover from."""
+    """Return the next message, or None; raise the errors that the client cannot recover from."""
     from confluent_kafka import KafkaError
 
     message = consumer.poll(_POLL)

@@ -181,7 +181,7 @@ def _format(place: Path, broker: Broker, class_path: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = _reason(done.stderr + done.stdout)
-        raise SetupError(f"{place} can't be made a Kafka directory: {reason}", where="kafka up")
+        raise SetupError(f"{place} cannot be made a Kafka directory: {reason}", where="kafka up")
 
 
 def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
@@ -199,7 +199,7 @@ def _await(place: Path, broker: Broker, timeout: float = 120) -> None:
             return
         if not _process(place, broker).running or time.monotonic() > deadline:
             raise SetupError(
-                f"broker {broker.node} didn't start: {_reason(log)}",
+                f"broker {broker.node} did not start: {_reason(log)}",
                 where="kafka up",
                 hint=f"its log has more: {_log(place, broker)}",
             )
@@ -237,7 +237,7 @@ def _usable(port: int) -> int:
         probe_port(port)
     except OSError as error:
         raise SetupError(
-            f"port {port} can't be used: {error.strerror}",
+            f"port {port} cannot be used: {error.strerror}",
             where="kafka up",
             hint="take another with --port",
         ) from error

@@ -62,7 +62,7 @@ class Broker:
             if not self.running or time.monotonic() > deadline:
                 text = (self.directory / "mosquitto.log").read_text(errors="replace").strip()
                 self.kill()
-                raise SetupError(f"mosquitto didn't start: {text[-500:] or 'no log'}", where="mqtt up")
+                raise SetupError(f"mosquitto did not start: {text[-500:] or 'no log'}", where="mqtt up")
             time.sleep(0.02)
 
     def stop(self) -> None:

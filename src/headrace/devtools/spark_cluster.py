@@ -211,7 +211,7 @@ def _await(cluster: SparkCluster, node: ClusterNode, line: str) -> None:
                 "its port is in use" if _ADDRESS_IN_USE.search(text) else "it ended" if ended else "too slow"
             )
             raise SetupError(
-                f"{node.name} didn't start: {reason}", where="cluster up", hint=f"its log: {log}"
+                f"{node.name} did not start: {reason}", where="cluster up", hint=f"its log: {log}"
             )
         time.sleep(0.1)
 

@@ -26,7 +26,7 @@ class _OneColumn(Format):
 
 
 class Text(_OneColumn):
-    """A record is text, in the column `value`; bytes that aren't UTF-8 are a dead letter.
+    """A record is text, in the column `value`; bytes that are not UTF-8 are a dead letter.
 
     >>> Text.default_schema.ddl
     'value string'

@@ -102,7 +102,7 @@ def _load(text: str) -> Any:
     except Exception as error:
         hint = "put the module beside the pipeline's file, or install it"
         raise LoadError(
-            f"can't import `{module_name}`: {type(error).__name__}: {error}", hint=hint
+            f"cannot import `{module_name}`: {type(error).__name__}: {error}", hint=hint
         ) from error
     for name in path.split("."):
         if not hasattr(loaded, name):

@@ -101,7 +101,7 @@ def write_json(file: Path, data: Any) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
-    """Return the content of a file; None if it doesn't exist."""
+    """Return the content of a file; None if it does not exist."""
     try:
         content: dict[str, Any] = json.loads(file.read_text())
     except FileNotFoundError:

@@ -17,7 +17,7 @@ GRACE_SECONDS = 2
 
 
 def check_address(service: JobService, port: int) -> None:
-    """Reject an address that can't be used.
+    """Reject an address that cannot be used.
 
     Raises:
         OptionError: the address can be reached by others, and there is no user and no token.
@@ -30,7 +30,7 @@ def check_address(service: JobService, port: int) -> None:
         probe_port(port, host)
     except OSError as error:
         where, hint = f"{host}:{port}", "choose another --port, or stop the other process"
-        raise SetupError(f"can't listen: {error.strerror}", where=where, hint=hint) from None
+        raise SetupError(f"cannot listen: {error.strerror}", where=where, hint=hint) from None
 
 
 def run_server(

@@ -61,7 +61,7 @@ class JobService:
             lineage: the URL of an OpenLineage server, or a file for its events.
 
         Raises:
-            OptionError: another service holds the directory, or the store can't be opened.
+            OptionError: another service holds the directory, or the store cannot be opened.
         """
         self.policy = policy or Policy()
         self.data = data.resolve()
@@ -106,7 +106,7 @@ class JobService:
         Raises:
             OptionError: a path, a size or a setting is not accepted.
             DocumentError: the document is wrong.
-            PlanError: the pipeline can't run as written.
+            PlanError: the pipeline cannot run as written.
         """
         check_submission(submission, self.policy)
         pipeline = submission.check()
@@ -238,7 +238,7 @@ class JobService:
         return job.state is JobState.RESTARTING and not self.directory(job.id).is_locked
 
     def _conflict(self, job: Job, verb: str) -> ConflictError:
-        return ConflictError(f"a job that is {job.state} can't be {verb}", where=f"job {job.id}")
+        return ConflictError(f"a job that is {job.state} cannot be {verb}", where=f"job {job.id}")
 
     def _lock_data(self) -> None:
         where, hint = str(self.data), "choose another --data"
@@ -250,4 +250,4 @@ class JobService:
             self._resources.close()
             raise OptionError("another job service is using the directory", where=where, hint=hint) from None
         except OSError as error:
-            raise OptionError(f"can't write there: {error.strerror}", where=where, hint=hint) from None
+            raise OptionError(f"cannot write there: {error.strerror}", where=where, hint=hint) from None

@@ -46,7 +46,7 @@ class Submission:
         Raises:
             OptionError: a path or a size is not accepted.
             DocumentError: the document is wrong; every error has its line and column.
-            PlanError: the pipeline can't run as written.
+            PlanError: the pipeline cannot run as written.
         """
         check_files(self.files)
         if not self.file.endswith(_SUFFIXES):
@@ -134,12 +134,12 @@ def check_path(path: str) -> None:
     >>> check_path("../secret")
     Traceback (most recent call last):
     headrace.errors.OptionError: ../secret: expected a relative path below the directory of the job
-      hint: letters, digits, space and _ . @ = + - are accepted; a part can't begin with a dot
+      hint: letters, digits, space and _ . @ = + - are accepted; a part cannot begin with a dot
     """
     parts = PurePosixPath(path).parts
     if not parts or len(path) > 500 or not all(_PART.fullmatch(part) for part in parts):
         raise OptionError(
             "expected a relative path below the directory of the job",
             where=path[:100],
-            hint="letters, digits, space and _ . @ = + - are accepted; a part can't begin with a dot",
+            hint="letters, digits, space and _ . @ = + - are accepted; a part cannot begin with a dot",
         )

@@ -57,7 +57,7 @@ class Supervisor:
             except UnknownJobError:
                 continue
             except Exception:
-                _log.exception("job %s can't be advanced", listed.id)
+                _log.exception("job %s cannot be advanced", listed.id)
 
     def kill(self, job: Job) -> Job:
         """Kill the driver of a job and wait until it has ended."""
@@ -69,7 +69,7 @@ class Supervisor:
                 kill_group(identity.pid, job.id)
             time.sleep(0.02)
         if directory.is_locked:
-            raise ConflictError("the driver process can't be killed", where=f"job {job.id}")
+            raise ConflictError("the driver process cannot be killed", where=f"job {job.id}")
         self._clean_up(job)
         self._close_attempt(job, "killed", None)
         return self._store.move(job, JobState.KILLED, "killed by request", pid=None, exit_reason="killed")

@@ -58,7 +58,7 @@ class JobUpgrades:
     def upgrade(self, job: str, submission: Submission) -> tuple[Job, str | None]:
         """Replace the pipeline of a job and start it from its checkpoint.
 
-        A file in Python is loaded by the driver only, which rejects it there if it doesn't fit.
+        A file in Python is loaded by the driver only, which rejects it there if it does not fit.
 
         Returns:
             The job, and the savepoint that goes back; None if the job had no checkpoint.
@@ -67,7 +67,7 @@ class JobUpgrades:
             ConflictError: the new pipeline needs a replay, or the job is drained or does not stop.
             OptionError: a path, a size or a setting is not accepted.
             DocumentError: the document is wrong.
-            PlanError: the pipeline can't run as written.
+            PlanError: the pipeline cannot run as written.
         """
         check_submission(submission, self._service.policy)
         submission.check()
@@ -94,7 +94,7 @@ class JobUpgrades:
 
         Raises:
             ConflictError: the state of the job does not allow it.
-            OptionError: no number is given, or a local job can't have executors.
+            OptionError: no number is given, or a local job cannot have executors.
         """
         numbers = {"partitions": partitions, "executors": executors}
         changes = {name: number for name, number in numbers.items() if number is not None}
@@ -159,7 +159,7 @@ class JobUpgrades:
 
         Raises:
             DocumentError: the document is wrong.
-            PlanError: the pipeline can't run as written.
+            PlanError: the pipeline cannot run as written.
         """
         checkpoint = self._service.directory(job.id).checkpoint
         if submission.is_code or not list_checkpoints(checkpoint):
@@ -215,7 +215,7 @@ class JobUpgrades:
 
 def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:
     if job.state not in _SCALABLE:
-        raise ConflictError(f"a job that is {job.state} can't be scaled", where=f"job {job.id}")
+        raise ConflictError(f"a job that is {job.state} cannot be scaled", where=f"job {job.id}")
     if not changes:
         raise OptionError("expected `partitions`, `executors` or both", where="scale")
     if "executors" in changes and (job.settings.master or "local").startswith("local"):

@@ -101,7 +101,7 @@ class LineageEmitter:
                 with Path(self._target).open("a") as file:
                     file.write(json.dumps(event) + "\n")
         except Exception as error:
-            _log.error("a lineage event can't be sent: %s", without_passwords(str(error)))
+            _log.error("a lineage event cannot be sent: %s", without_passwords(str(error)))
 
 
 def _dataset(step: str, connector: Any) -> dict[str, str]:

@@ -20,7 +20,7 @@ _COUNTERS = {
     "rows_out": "Rows written to sinks.",
     "late": "Rows behind the watermark that no window could take.",
     "dead_letters": "Records that could not be decoded.",
-    "mismatches": "Epochs in which the rows of a step or sink don't add up.",
+    "mismatches": "Epochs in which the rows of a step or sink do not add up.",
     "retries": "Retries of unavailable servers by the driver, in this attempt.",
     "restarts": "Attempts started because an attempt failed.",
 }

@@ -43,7 +43,7 @@ class _Writer(pickle.Pickler):
         module = kind.__module__.partition(".")[0]
         if obj is _ROW or module in _SAFE or (module == "builtins" and kind.__name__ in _BUILTINS):
             return NotImplemented
-        what = f"state can't hold a {kind.__qualname__}"
+        what = f"state cannot hold a {kind.__qualname__}"
         raise TypeError(f"{what}; use plain values, or annotate the state with a dataclass or pydantic model")
 
 
@@ -64,7 +64,7 @@ def _reduce_zone(zone: Any) -> tuple[Any, tuple[Any, ...]]:
     if name == "UTC":
         return datetime.timezone, (datetime.timedelta(0),)
     if name is None:
-        raise TypeError(f"state can't hold the time zone {zone!r}; convert the time to UTC")
+        raise TypeError(f"state cannot hold the time zone {zone!r}; convert the time to UTC")
     return zoneinfo.ZoneInfo, (name,)
 
 

@@ -161,7 +161,7 @@ class ProcessorLoop:
         self._stop_on_failure()
 
     def _end(self) -> Saved:
-        """End the visit; state that can't be stored ends the run, whichever call has made it."""
+        """End the visit; state that cannot be stored ends the run, whichever call has made it."""
         try:
             return self._runtime.end()
         except TypeError as error:

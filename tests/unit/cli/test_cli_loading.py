@@ -59,7 +59,7 @@ def test_several_pipelines_need_a_name(write: Write) -> None:
         LoadError, match=r"it builds 2 pipelines: one, two\n  hint: choose one: --pipeline one"
     ):
         load_one(Path("two.py"))
-    with pytest.raises(LoadError, match=r"the pipeline `tow` isn't there\n  hint: did you mean `two`"):
+    with pytest.raises(LoadError, match=r"the pipeline `tow` is not there\n  hint: did you mean `two`"):
         load_one(Path("two.py"), "tow")
 
 

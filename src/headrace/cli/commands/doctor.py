@@ -46,7 +46,7 @@ def doctor(
     else:
         wide = max(len(check.name) for check in checks) + 2
         show_lines(line for check in checks for line in lines(check, wide))
-        last = ("Pipelines can run here.", "good") if well else ("Pipelines can't run here yet.", "bad")
+        last = ("Pipelines can run here.", "good") if well else ("Pipelines cannot run here yet.", "bad")
         show_lines([(), (last,)])
     if not well:
         raise typer.Exit(FAILED)

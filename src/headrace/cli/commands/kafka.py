@@ -325,7 +325,7 @@ def _lines(file: Path | None) -> Iterator[bytes]:
         with file.open("rb") as lines:
             yield from map(_line, lines)
     except OSError as error:
-        raise OptionError(f"{file} can't be read: {error.strerror}", where="kafka produce") from error
+        raise OptionError(f"{file} cannot be read: {error.strerror}", where="kafka produce") from error
 
 
 def _with_keys(

@@ -33,7 +33,7 @@ def why(
         int, typer.Option(metavar="N", min=1, help="Tell of so many of the key's last rows.")
     ] = 5,
     no_input: Annotated[
-        bool, flag("--no-input", help="Look at the checkpoint only; don't read the sources again.")
+        bool, flag("--no-input", help="Look at the checkpoint only; do not read the sources again.")
     ] = False,
     checkpoint: Annotated[
         Path | None,

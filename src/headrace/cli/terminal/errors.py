@@ -70,7 +70,7 @@ def _report_unexpected(error: BaseException) -> None:
     say(f"error: unexpected {type(error).__name__}: {_first_line(error)}", "bad")
     if not wants_traceback():
         log = _write_traceback(error)
-        say(f"  hint: the traceback is in {log}" if log else "  hint: the log can't be written")
+        say(f"  hint: the traceback is in {log}" if log else "  hint: the log cannot be written")
         say(f"  or see it here: {shlex.join(['headrace', *sys.argv[1:], '--traceback'])}")
 
 

@@ -31,7 +31,7 @@ def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
 def report_once(status: Status, view: View, reported: set[str]) -> None:
     """Report warnings, and faults of rules that were read during the run, each once."""
     faults = [
-        f"a rule of `{step}` can't be used: {fault}"
+        f"a rule of `{step}` cannot be used: {fault}"
         for step, rules in status.rules.items()
         for fault in rules.faults
     ]

@@ -115,7 +115,7 @@ class Files(Connector):
         if has_magic(str(self.path)):
             return f"a sink writes into one directory, not into the glob `{self.path}`"
         if mode == "complete" and self.partition_by:
-            return "`complete` replaces one file, so it can't be split by `partition_by`"
+            return "`complete` replaces one file, so it cannot be split by `partition_by`"
         return ""
 
     def content_version(self) -> str | None:

@@ -59,7 +59,7 @@ class FilesWriter:
         self._run = run
         if reason := self._options.mode_problem(run.mode):
             raise DeliveryError(reason, where=run.sink)
-        with self._wrap_errors(f"{self._root} can't be written to"):
+        with self._wrap_errors(f"{self._root} cannot be written to"):
             if local_path(self._root) is None:
                 self._store = HadoopStore(session_of_thread(), self._root)
             log = LedgerLog(self._store, f"{self._root}/{self._internal}/log")
@@ -75,7 +75,7 @@ class FilesWriter:
         rows_frame = counter.frame
         if self._running.mode == "complete":
             rows_frame = rows_frame.coalesce(1)
-        with self._wrap_errors(f"epoch {epoch} can't be written to {self._root}"):
+        with self._wrap_errors(f"epoch {epoch} cannot be written to {self._root}"):
             writer = rows_frame.write.mode("overwrite").partitionBy(*self._options.partition_by)
             writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{place}")
             reach("files.staged")
@@ -86,7 +86,7 @@ class FilesWriter:
             raise TypeError("commit takes the result of stage")
         if epoch <= self._active_ledger.last_epoch:
             return
-        with self._wrap_errors(f"epoch {epoch} can't be committed to {self._root}"):
+        with self._wrap_errors(f"epoch {epoch} cannot be committed to {self._root}"):
             entry = self._active_ledger.commit(epoch, {"moves": staged.moves})
             reach("files.manifest")
             self._show(entry)
@@ -164,7 +164,7 @@ class FilesWriter:
                     f"{what}: {_reason(error)}", where=self._running.sink, hint=hint
                 ) from error
             # Rows are computed while they are written, so the error may come from an expression.
-            what = f"its rows can't be computed: {_reason(error)}"
+            what = f"its rows cannot be computed: {_reason(error)}"
             raise DeliveryError(what, where=self._running.sink) from error
 
     def _overtaken(self) -> bool:

@@ -3,7 +3,7 @@
 For demonstrations, load tests and first steps.
 
 *Source*: replayable. A generated row is a function of the seed and the row number, so an epoch that is read
-again has the same rows. A recording is replayable as long as its files don't change.
+again has the same rows. A recording is replayable as long as its files do not change.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ _SPACE = " \t\r\n"
 
 
 class BodyError(ValueError):
-    """The body can't be divided into records; the text is the reason, for the client."""
+    """The body cannot be divided into records; the text is the reason, for the client."""
 
 
 def split_body(body: bytes, content_type: str, encoding: str) -> list[bytes]:

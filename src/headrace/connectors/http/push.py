@@ -16,9 +16,8 @@ from starlette.routing import Route
 from headrace.connectors.base import ReadContext
 from headrace.connectors.http.bodies import BodyError, split_body
 from headrace.connectors.network.listening import WebServer, is_authorized
-from headrace.connectors.options import bytes_of
+from headrace.connectors.options import bytes_of, seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
-from headrace.durations import microseconds
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class PushReceiver:
         if (wait := self._bucket.take()) > 0:
             return _answer(429, "too many requests", **{"Retry-After": str(int(wait) + 1)})
         try:
-            body = await asyncio.wait_for(self._read(request), microseconds(self._options.body_timeout) / 1e6)
+            body = await asyncio.wait_for(self._read(request), seconds_of(self._options.body_timeout))
             records = split_body(body, request.headers.get("content-type", ""), self._encoding)
         except _BodyTooLargeError:
             return _answer(413, f"the body is larger than {self._options.max_body}")

@@ -110,7 +110,7 @@ def starting(options: Kafka, partitions: dict[str, list[int]]) -> dict[str, str]
     """Return the start options of Spark's reader, which need the offsets of all partitions or of none.
 
     Raises:
-        OptionError: an offset is set for a partition that isn't read.
+        OptionError: an offset is set for a partition that is not read.
     """
     start: Any = options.start
     if isinstance(start, str):
@@ -132,7 +132,7 @@ def _complete(start: dict[str, Any], partitions: dict[str, list[int]]) -> dict[s
             if int(partition) not in partitions.get(topic, ()):
                 read = "; ".join(f"{name}: {numbers}" for name, numbers in sorted(partitions.items()))
                 raise OptionError(
-                    f"partition {partition} of `{topic}` isn't read",
+                    f"partition {partition} of `{topic}` is not read",
                     where="kafka: start",
                     hint=f"partitions that are read: {read}",
                 )
@@ -176,7 +176,7 @@ def _read(path: str, option: str) -> str:
     try:
         return Path(path).read_text()
     except OSError as error:
-        raise OptionError(f"{path} can't be read: {error.strerror}", where=f"kafka: tls.{option}") from error
+        raise OptionError(f"{path} cannot be read: {error.strerror}", where=f"kafka: tls.{option}") from error
 
 
 def _quote(text: str) -> str:

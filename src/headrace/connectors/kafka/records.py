@@ -24,7 +24,7 @@ def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
     """Return one expression for each of `COLUMNS`.
 
     Raises:
-        DeliveryError: an option names an unknown column, or the columns don't fit the format.
+        DeliveryError: an option names an unknown column, or the columns do not fit the format.
     """
     _check(options, fields, where)
     topic, partition = options.topic_column, options.partition_column

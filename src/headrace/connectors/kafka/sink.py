@@ -45,7 +45,7 @@ class KafkaWriter(TopicWriter):
         self._run = run
         self._check_mode(run)
         spark = session_of_thread()
-        with self._wrap_errors("can't be written to"):
+        with self._wrap_errors("cannot be written to"):
             self._prepare_topics(ledger=True)
             self._producer = self._open_producer(spark)
             reach("kafka.fenced")
@@ -56,7 +56,7 @@ class KafkaWriter(TopicWriter):
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         shaped = self._records_of(frame)
-        with self._wrap_errors(f"can't take epoch {epoch}"):
+        with self._wrap_errors(f"cannot take epoch {epoch}"):
             self._abort()
             self._producer.beginTransaction()
             self._in_transaction = True
@@ -70,7 +70,7 @@ class KafkaWriter(TopicWriter):
     def commit(self, epoch: int, staged: Staged) -> None:
         if self._ledger is None:
             raise DeliveryError("the sink is not open", where="kafka")
-        with self._wrap_errors(f"can't commit epoch {epoch}"):
+        with self._wrap_errors(f"cannot commit epoch {epoch}"):
             if epoch <= self._ledger.last_epoch or not staged.rows:
                 self._abort()  # the epoch is committed, or empty
                 return

@@ -108,7 +108,7 @@ class KafkaReader:
     def _metadata(self) -> list[Column]:
         from pyspark.sql import functions as f
 
-        names: dict[str, str] = dict(self._options.metadata)  # type: ignore[arg-type]
+        names = self._options.columns_of_metadata
         if not names:
             return []
         columns = {name: f.col(name) for name in names if name not in ("key", "key_bytes")}
@@ -125,7 +125,7 @@ class KafkaReader:
             raise SourceError(str(error), where=context.source, hint=error.hint) from None
         except (GatewayError, PySparkException) as error:
             problem = translate_error(str(error), self._options.servers)
-            what = problem.what if problem else f"Kafka can't be read: {root_cause(str(error))}"
+            what = problem.what if problem else f"Kafka cannot be read: {root_cause(str(error))}"
             raise SourceError(what, where=context.source, hint=problem.hint if problem else "") from error
         except HeadraceError as error:
             raise type(error)(error.what, where=error.where or context.source, hint=error.hint) from None

@@ -36,7 +36,7 @@ class TopicWriter:
         Spark's sink, which writes in real time, and a task's producer would wait for it without an error.
         """
         self._run = run
-        with self._wrap_errors("can't be written to"):
+        with self._wrap_errors("cannot be written to"):
             self._prepare_topics(ledger=False)
 
     def _check_mode(self, run: WriteContext) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.connectors.sql.dialect import import_client
+from headrace.connectors.extras import import_client
 
 _RETRIED = frozenset(
     {
@@ -80,7 +80,7 @@ class KinesisService:
         return None
 
     def is_unavailable(self, error: Exception) -> bool:
-        """True if the service can't be reached or rejects the rate, so that a retry may succeed."""
+        """True if the service cannot be reached or rejects the rate, so that a retry may succeed."""
         from botocore.exceptions import ClientError, HTTPClientError
         from botocore.exceptions import ConnectionError as Unreachable
 

@@ -17,8 +17,8 @@ from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.failpoints import reach
 from headrace.connectors.flatten import quote_name
 from headrace.connectors.kinesis.shards import ShardOffset, ShardRecords, Shards, readable_shards
+from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
-from headrace.durations import microseconds
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class KinesisReader:
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = ShardEnumerator(self._options, context.source)
         splits = self._sources.splits(spark, context.source, enumerator)
-        metadata: Mapping[str, str] = dict(self._options.metadata)  # type: ignore[arg-type]
+        metadata = self._options.columns_of_metadata
         names = [f"{field} as {quote_name(column)}" for field, column in metadata.items()]
         struct = [f"struct({', '.join(names)}) as __metadata"] if names else []
         frame = splits.mapInArrow(decode_splits, _COLUMNS)
@@ -74,7 +74,7 @@ class ShardEnumerator:
 
     def __init__(self, options: Kinesis, source: str) -> None:
         self._options = options
-        self._every = microseconds(options.every) / 1e6
+        self._every = seconds_of(options.every)
         self._session: ReconnectingSession[Any] = ReconnectingSession(
             options.service, options.retry_seconds, reads=f"the stream `{options.stream}`", source=source
         )
@@ -142,7 +142,7 @@ class ShardEnumerator:
             hint = (
                 "raise the retention period of the stream; to continue without them, start over with --fresh"
             )
-            raise SourceError(f"an interrupted epoch can't be read again: {error}", hint=hint) from error
+            raise SourceError(f"an interrupted epoch cannot be read again: {error}", hint=hint) from error
 
 
 def _offsets(position: Position) -> dict[str, ShardOffset]:

@@ -35,7 +35,7 @@ def check_rows(rows: Rows, schema: Schema, *, where: str, first: int = 0) -> Non
         first: the number of the first row.
 
     Raises:
-        SourceError: a row has an unknown column, or a value that its column's type can't hold.
+        SourceError: a row has an unknown column, or a value that its column's type cannot hold.
     """
     for number, row in enumerate(rows, first):
         place = f"{where}: row {number}"

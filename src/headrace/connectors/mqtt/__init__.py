@@ -160,7 +160,7 @@ class Mqtt(LoggedSource):
         return None if self.topics else ("no topic filter is set", 'add topics=["building/+/temperature"]')
 
     def mode_problem(self, mode: WriteMode) -> str:
-        return "a topic can't be replaced: use mode `update`" if mode == "complete" else ""
+        return "a topic cannot be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
     def template_columns(self) -> tuple[str, ...]:

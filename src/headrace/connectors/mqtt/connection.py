@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties
 
 from headrace.connectors.mqtt.client import MAX_IN_FLIGHT, DurableClient, check_paho
 from headrace.connectors.network.tls import client_context
-from headrace.durations import microseconds
+from headrace.connectors.options import seconds_of
 
 if TYPE_CHECKING:
     from paho.mqtt.reasoncodes import ReasonCode
@@ -53,7 +53,7 @@ class BrokerConnection:
             OSError: no broker answers.
             ConnectionRefusedError: the broker refuses the connection.
         """
-        keepalive = max(int(microseconds(self.options.keepalive) / 1e6), 1)
+        keepalive = max(int(seconds_of(self.options.keepalive)), 1)
         extra: dict[str, Any] = {"properties": self._connect_properties()}
         if self.options.version == "5":
             extra["clean_start"] = not self._persistent
@@ -107,7 +107,7 @@ class BrokerConnection:
             return None
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         if self._persistent:
-            seconds = int(microseconds(self.options.session_expiry) / 1e6)
+            seconds = int(seconds_of(self.options.session_expiry))
             properties.SessionExpiryInterval = min(max(seconds, 1), _MAX_EXPIRY)
         return properties
 

@@ -13,9 +13,9 @@ from headrace.connectors.durable_files import write_durably
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
 from headrace.connectors.mqtt.client import Delivery
 from headrace.connectors.mqtt.connection import BrokerConnection
+from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.arrivals import Arrivals
-from headrace.durations import microseconds
 from headrace.errors import Problem, SourceError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class MqttReceiver:
 
     def _watch_connection(self) -> None:
         """Report a connection that the broker refuses, or that stays broken for too long."""
-        timeout = microseconds(self._options.retry_timeout) / 1e6
+        timeout = seconds_of(self._options.retry_timeout)
         connection = self._connection
         while not self._stopped.wait(0.2):
             if connection.refused:

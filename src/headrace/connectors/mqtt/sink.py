@@ -14,9 +14,9 @@ from headrace.connectors.base import WriteContext
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
 from headrace.connectors.mqtt.connection import BrokerConnection
 from headrace.connectors.mqtt.topics import check_topic
+from headrace.connectors.options import seconds_of
 from headrace.connectors.row_encoding import Fields, encode_columns, encode_texts
 from headrace.connectors.templates import template_expression
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class MqttPublisher:
     def __init__(self, options: Mqtt) -> None:
         self._options = options
         self._sink = ""
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._connection: BrokerConnection | None = None
         self._changed = threading.Condition()
         self._answers: dict[int, str] = {}

@@ -118,7 +118,9 @@ class CdcEnumerator:
         try:
             slot.publish(session, self._table)
         except LookupError as error:
-            what = f"the publication `{self._table.publication}` doesn't have the table `{self._table.table}`"
+            what = (
+                f"the publication `{self._table.publication}` does not have the table `{self._table.table}`"
+            )
             raise SourceError(what, hint=str(error)) from error
 
     def _latest(self, session: Session, start: Offset) -> Offset:

@@ -96,7 +96,7 @@ def _split_key_update(table: ReplicatedTable, change: Change) -> Iterator[Change
 
 
 def _fill_unchanged(row: Row, old: Row | None) -> Row:
-    """Take values that the server omits, because they didn't change, from the old row."""
+    """Take values that the server omits, because they did not change, from the old row."""
     if old is None:
         return row
     return {name: old.get(name, UNCHANGED) if value is UNCHANGED else value for name, value in row.items()}

@@ -89,7 +89,7 @@ class SlotState:
 
 
 def read_state(session: Session, slot: str) -> SlotState | None:
-    """Return the state of a slot; None if it doesn't exist."""
+    """Return the state of a slot; None if it does not exist."""
     query = (
         "SELECT coalesce(confirmed_flush_lsn, '0/0') - '0/0', coalesce(wal_status, '')"
         " FROM pg_replication_slots WHERE slot_name = %s"
@@ -102,7 +102,7 @@ def publish(session: Session, table: ReplicatedTable) -> None:
     """Create the publication, or check that the existing one has the table.
 
     Raises:
-        LookupError: it doesn't; the text is the statement that adds it.
+        LookupError: it does not; the text is the statement that adds it.
     """
     name = table.dialect.quote(table.publication)
     if not session.rows("SELECT 1 FROM pg_publication WHERE pubname = %s", (table.publication,)):

@@ -141,7 +141,7 @@ class RabbitMQ(LoggedSource):
         return None if self.queue else ("no queue is set", 'add queue="orders"')
 
     def mode_problem(self, mode: WriteMode) -> str:
-        return "an exchange can't be replaced: use mode `update`" if mode == "complete" else ""
+        return "an exchange cannot be replaced: use mode `update`" if mode == "complete" else ""
 
     def receiver(self, context: ReadContext) -> Receiver:
         require_package("pika", extra="rabbitmq")

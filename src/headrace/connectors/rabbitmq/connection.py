@@ -9,7 +9,7 @@ import pika
 from pika import exceptions
 
 from headrace.connectors.network.tls import client_context
-from headrace.durations import microseconds
+from headrace.connectors.options import seconds_of
 
 if TYPE_CHECKING:
     from headrace.connectors.rabbitmq import RabbitMQ
@@ -36,9 +36,9 @@ class Broker:
         """Open a connection, or raise one of `ERRORS`."""
         options = self._options
         parameters = pika.URLParameters(options.url)
-        parameters.heartbeat = max(int(microseconds(options.heartbeat) / 1e6), 2)
+        parameters.heartbeat = max(int(seconds_of(options.heartbeat)), 2)
         parameters.socket_timeout = parameters.stack_timeout = CONNECT_SECONDS
-        parameters.blocked_connection_timeout = microseconds(options.retry_timeout) / 1e6
+        parameters.blocked_connection_timeout = seconds_of(options.retry_timeout)
         parameters.connection_attempts = 1
         if options.tls is not None:
             parameters.ssl_options = pika.SSLOptions(client_context(options.tls), parameters.host)
@@ -50,7 +50,7 @@ class Broker:
             options, missing = self._options, error.reply_code == 404
             target = f"queue `{options.queue}`" if options.queue else f"exchange `{options.exchange}`"
             hint = "declare it at the broker, or set create=True" if missing else "check its settings there"
-            return f"the {target} at {self.place} can't be used: {error.reply_text}", hint
+            return f"the {target} at {self.place} cannot be used: {error.reply_text}", hint
         if isinstance(error, FINAL):
             hint = "check user, password and virtual host: amqp://${USER}:${PASSWORD}@host/vhost"
             return f"the RabbitMQ broker at {self.place} refuses the login", hint

@@ -9,11 +9,11 @@ import pika
 from pika import exceptions
 
 from headrace.connectors.base import WriteContext
+from headrace.connectors.options import seconds_of
 from headrace.connectors.rabbitmq.connection import ERRORS, Broker, close, declare_exchange
 from headrace.connectors.retry import retry
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns, encode_texts
 from headrace.connectors.templates import template_expression
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class RabbitPublisher:
 
     def __init__(self, options: RabbitMQ) -> None:
         self._options, self._broker = options, Broker(options)
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._context = WriteContext("", "", "", "append", "")
         self._channel: Any = None
 

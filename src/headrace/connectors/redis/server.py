@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from headrace.connectors.sql.dialect import import_client
+from headrace.connectors.extras import import_client
 
 
 @dataclass(frozen=True)

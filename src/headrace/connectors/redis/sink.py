@@ -54,7 +54,7 @@ class RedisWriter:
         self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._connect)
         place = f"{self._options.target_name} of {self._server.place}"
         ledger = self._ledger = Ledger(self._key, context, place)
-        with self._errors("can't be opened"):
+        with self._errors("cannot be opened"):
             committed = ledger.take_over()
         reach("redis.fenced")
         return committed
@@ -72,7 +72,7 @@ class RedisWriter:
         if not isinstance(staged, _Commands) or self._key is None:
             raise TypeError("commit takes the result of stage, of the same open writer")
         self._key.commands = staged.commands
-        self._retry(f"can't commit epoch {epoch}", lambda: self._commit(epoch))
+        self._retry(f"cannot commit epoch {epoch}", lambda: self._commit(epoch))
         reach("redis.committed")
 
     def close(self) -> None:

@@ -82,7 +82,7 @@ class RedisReader:
             translation = entries.server.translate_error(error)
             if translation is None:
                 raise
-            what = f"the stream `{entries.stream}` of {entries.server.place} can't be read: {translation[0]}"
+            what = f"the stream `{entries.stream}` of {entries.server.place} cannot be read: {translation[0]}"
             raise SourceError(what, where=context.source, hint=translation[1]) from error
 
     def _metadata(self, *, struct: bool) -> list[str]:

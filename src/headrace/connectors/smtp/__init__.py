@@ -86,7 +86,7 @@ class Smtp(Connector):
         return self
 
     def mode_problem(self, mode: WriteMode) -> str:
-        return "mails can't be replaced: use mode `update`" if mode == "complete" else ""
+        return "mails cannot be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
     def template_columns(self) -> tuple[str, ...]:

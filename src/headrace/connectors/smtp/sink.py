@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.network.tls import client_context
+from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import retry
 from headrace.connectors.row_encoding import Fields
 from headrace.connectors.smtp.mails import group_rows, mail_expressions
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class MailServer:
 
     def connect(self) -> smtplib.SMTP:
         """Open a connection, with TLS and login."""
-        options, timeout = self._options, microseconds(self._options.timeout) / 1e6
+        options, timeout = self._options, seconds_of(self._options.timeout)
         session: smtplib.SMTP
         if options.security == "tls" or (options.security == "auto" and options.port == 465):
             context = client_context(options.tls)
@@ -61,7 +61,7 @@ class MailServer:
         if isinstance(error, smtplib.SMTPResponseException):
             return f"refuses the mail: {error.smtp_code} {_text(error.smtp_error)}", "check `from` and `to`"
         if isinstance(error, smtplib.SMTPNotSupportedError):
-            return f"can't be used: {error}", "check `security` and `user`"
+            return f"cannot be used: {error}", "check `security` and `user`"
         if isinstance(error, OSError):
             return f"does not answer: {error or type(error).__name__}", "is it running? The next run resumes"
         return None
@@ -120,7 +120,7 @@ class SmtpPublisher:
     def __init__(self, options: Smtp, rate_limit: RateLimit | None = None) -> None:
         self._options, self._server = options, MailServer(options)
         self._rate_limit = rate_limit or RateLimit(options.rate_limit)
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._context = WriteContext("", "", "", "append", "")
         self._session: smtplib.SMTP | None = None
 

@@ -7,9 +7,9 @@ import socket
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.reconnecting import ReconnectingReceiver
-from headrace.durations import microseconds
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SocketReceiver(ReconnectingReceiver[socket.socket]):
     """
 
     def __init__(self, options: Socket, context: ReadContext) -> None:
-        pause = microseconds(options.reconnect) / 1e6
+        pause = seconds_of(options.reconnect)
         super().__init__(context, backoff=(pause, pause))
         self._address = (options.host, options.port)
 

@@ -20,7 +20,7 @@ def source_errors(dialect: Dialect, reads: str, *, where: str) -> Iterator[None]
         if translation is None:
             raise
         message, hint = translation
-        what = f"{reads} at {dialect.place} can't be read: {message}"
+        what = f"{reads} at {dialect.place} cannot be read: {message}"
         raise SourceError(what, where=where, hint=hint) from error
 
 

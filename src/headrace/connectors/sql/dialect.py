@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 from headrace.connectors.sql.copy_text import TextForms
 from headrace.connectors.sql.table import RETRACTION, Table
-from headrace.errors import SetupError
 
 FENCING, LEDGER, STAGING = "_headrace_fencing", "_headrace_epochs", "_headrace_stage"
 ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
@@ -59,7 +57,7 @@ class Dialect(ABC):
     insert_first: ClassVar[bool] = False
     """True if a plain INSERT is so much cheaper than an upsert that it is tried first for new keys."""
     hidden_columns: ClassVar[dict[str, str]] = {}
-    """Columns that every table has although `columns` doesn't return them, with their declared types."""
+    """Columns that every table has although `columns` does not return them, with their declared types."""
     text_forms: ClassVar[TextForms] = TextForms()
     """The text that tasks load into staging tables."""
     short_lock_wait: ClassVar[tuple[str, str]] = ("", "")
@@ -150,7 +148,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def create_ledger(self) -> Sequence[str]:
-        """Return the statements that create the fencing and ledger tables, if they don't exist."""
+        """Return the statements that create the fencing and ledger tables, if they do not exist."""
 
     def create_table(self, table: Table) -> str:
         """Return the statement that creates the target table."""
@@ -197,17 +195,3 @@ class Dialect(ABC):
     def same_key(self, key: Iterable[str], equals: str) -> str:
         """Return the condition that target `t` and staged row `s` have the same key."""
         return " AND ".join(f"t.{self.quote(name)} {equals} s.{self.quote(name)}" for name in key)
-
-
-def import_client(module: str, *, extra: str) -> Any:
-    """Import the client library of a database, an extra of the package.
-
-    Raises:
-        SetupError: the library is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise SetupError(
-            f"the Python package `{module}` is missing", hint=f'pip install "headrace[{extra}]"'
-        ) from error

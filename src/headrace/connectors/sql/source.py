@@ -36,7 +36,7 @@ class TableReader:
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         if self._cursor is None:
             raise SourceError(
-                f"a {self._dialect.kind} table can't be read as a stream without a cursor column",
+                f"a {self._dialect.kind} table cannot be read as a stream without a cursor column",
                 where=context.source,
                 hint="name a column that increases with every row, cursor=..., or use the table in a lookup",
             )

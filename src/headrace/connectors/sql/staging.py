@@ -106,7 +106,7 @@ class ServerStaging:
         self._created_for = None
 
     def _unless_locked(self, session: Session, statement: str) -> None:
-        """Run a statement; skip it if a task that is still loading locks the table. Its rows don't count."""
+        """Run a statement; skip it if a task that is still loading locks the table. Its rows do not count."""
         short, usual = self._dialect.short_lock_wait
         session.execute(short)
         try:
@@ -145,7 +145,7 @@ class TaskLoader:
         if first is None:
             return
         lines = _Lines(chain([first], batches))
-        # Only connecting is retried: lines that were taken from Spark can't be taken again.
+        # Only connecting is retried: lines that were taken from Spark cannot be taken again.
         with portable_errors(self.dialect), connect(self.dialect, self.retry_timeout) as session:
             session.load(self.stage, self.columns, attempt, lines)
         yield pyarrow.record_batch({"attempt": [attempt], "rows": [lines.rows]})

@@ -59,7 +59,7 @@ class TableWriter:
         tables = LedgerTables(self._dialect, context, self._connect)
         ledger = self._ledger = Ledger(tables, context, f"`{self._target}` at {self._dialect.place}")
         digest = sha256(f"{context.pipeline}\n{context.sink}".encode()).hexdigest()[:12]
-        with self._translate_errors("can't be opened"):
+        with self._translate_errors("cannot be opened"):
             session = self._connect()
             tables.create()
             with self._transaction(session):
@@ -69,7 +69,7 @@ class TableWriter:
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedTable:
-        sink, action = self._active_context.sink, f"can't take epoch {epoch}"
+        sink, action = self._active_context.sink, f"cannot take epoch {epoch}"
         frame = apply_changes(frame, self._key)
         schema = frame.schema.jsonValue()
         table = Table.from_schema(self._target, schema, self._key, self._dialect.column_type, where=sink)
@@ -82,10 +82,10 @@ class TableWriter:
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, StagedTable):
             raise TypeError("commit takes the result of stage")
-        self._retry(f"can't commit epoch {epoch}", lambda session: self._commit(session, epoch, staged))
+        self._retry(f"cannot commit epoch {epoch}", lambda session: self._commit(session, epoch, staged))
         self._reach("committed")
         if staged.rows:
-            self._retry(f"can't clear epoch {epoch}", self._staging.clear)
+            self._retry(f"cannot clear epoch {epoch}", self._staging.clear)
 
     def close(self) -> None:
         if self._session is not None:
@@ -121,10 +121,10 @@ class TableWriter:
         null_key = dialect.has_null_key(table.key) or "1 = 0"
         counts = f"SELECT count(*), count(CASE WHEN {null_key} THEN 1 END) FROM ({rows}) s"
         count, null_keys = map(int, session.rows(counts)[0])
-        if count != staged.rows:  # staging tables don't survive a crash of the server
+        if count != staged.rows:  # staging tables do not survive a crash of the server
             what = f"the server restarted and kept {count} of {staged.rows} staged rows"
             hint = "run again: the epoch is read and written again, and no row is lost"
-            raise self._failure(f"can't commit epoch {epoch}", what, hint)
+            raise self._failure(f"cannot commit epoch {epoch}", what, hint)
         if not table.key:
             session.execute(f"{dialect.insert(table, rows)} ORDER BY {SEQUENCE}")
         elif null_keys or table.retracts or not self._insert(session, table, rows):

@@ -85,11 +85,11 @@ class Webhook(Connector):
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         if self.batch is not None and isinstance(self.format, Format) and self.format.name == "raw":
-            raise ValueError("raw rows can't share a request: remove `batch`")
+            raise ValueError("raw rows cannot share a request: remove `batch`")
         return self
 
     def mode_problem(self, mode: WriteMode) -> str:
-        return "a receiver can't be replaced: use mode `update`" if mode == "complete" else ""
+        return "a receiver cannot be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
     def template_columns(self) -> tuple[str, ...]:

@@ -13,10 +13,10 @@ import httpx
 from headrace.connectors.base import WriteContext
 from headrace.connectors.network.statuses import is_temporary
 from headrace.connectors.network.tls import client_context
+from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import retry
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns
 from headrace.connectors.templates import fill_template, template_expression
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class WebhookServer:
         if self._options.token is not None:
             headers["Authorization"] = f"Bearer {self._options.token.get_secret_value()}"
         verify = client_context(self._options.tls) if self.place.startswith("https:") else True
-        timeout = microseconds(self._options.timeout) / 1e6
+        timeout = seconds_of(self._options.timeout)
         return httpx.Client(headers=headers, timeout=timeout, verify=verify)
 
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
@@ -63,7 +63,7 @@ class WebhookPublisher:
 
     def __init__(self, options: Webhook) -> None:
         self._options, self._server = options, WebhookServer(options)
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._context = WriteContext("", "", "", "append", "")
         self._client: httpx.Client | None = None
         self._resume_at = 0.0

@@ -1,4 +1,4 @@
-"""The base of sources that can't be replayed: a write-ahead log beside the checkpoint.
+"""The base of sources that cannot be replayed: a write-ahead log beside the checkpoint.
 
 A broker, an HTTP client or a device sends a message once. A *receiver* appends each message to the log and
 acknowledges it once the log has stored it durably. Queries read the log, so an epoch can be replayed after a

@@ -296,7 +296,7 @@ class WriteAheadLog:
                 for part in waiting:
                     _call(part.done)
         except OSError as error:
-            what = f"the write-ahead log can't be written: {error.strerror or error}"
+            what = f"the write-ahead log cannot be written: {error.strerror or error}"
             self.fail(SourceError(what, hint=f"make room on the disk of {self._directory}"))
 
     def _next_batch(self) -> list[_Waiting] | None:

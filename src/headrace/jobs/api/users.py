@@ -106,7 +106,7 @@ def delete_user(name: str, service: Service, _: Admin) -> None:
 def add_token(token: TokenRequest, service: Service, sender: Sender) -> dict[str, str]:
     """Create a token of the sender, with the sender's role or a lesser one; it is shown once."""
     if _RANKS.index(token.role) > _RANKS.index(sender.role):
-        raise ForbiddenError(f"the role {sender.role} can't create a token of {token.role}", where="role")
+        raise ForbiddenError(f"the role {sender.role} cannot create a token of {token.role}", where="role")
     issued = PrincipalStore(service.database).issue_token(sender.name, token.role, token.label, token.seconds)
     return {"token": issued, "role": token.role}
 

@@ -118,7 +118,7 @@ def _code_problems(where: str, key: str, text: str) -> Iterator[Problem]:
     if _JAVA_CALL.search(text):
         yield Problem(where, "a function that calls Java is not accepted", _CODE)
     if _PATH_TABLE.search(text) or _QUOTE_AND_COMMENT.search(text):
-        yield Problem(where, "a path can't be queried as a table", _CODE)
+        yield Problem(where, "a path cannot be queried as a table", _CODE)
 
 
 def _expand(text: str) -> str:

@@ -89,7 +89,7 @@ class PrincipalStore:
         return Principal(rows[0]["name"], Role(rows[0]["role"]), by_cookie=True)
 
     def issue_token(self, owner: str, role: Role, label: str = "", seconds: float | None = None) -> str:
-        """Create a token and return it; it can't be read again."""
+        """Create a token and return it; it cannot be read again."""
         token = _PREFIX + secrets.token_urlsafe(32)
         now = time.time()
         expires = None if seconds is None else now + seconds

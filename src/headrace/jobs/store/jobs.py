@@ -51,7 +51,7 @@ class JobStore:
             ConflictError: the job is in another state by now, or the transition is not legal.
         """
         if not is_legal(job.state, state):
-            raise ConflictError(f"a job that is {job.state} can't become {state}", where=f"job {job.id}")
+            raise ConflictError(f"a job that is {job.state} cannot become {state}", where=f"job {job.id}")
         now = time.time()
         changed = replace(job, **changes, state=state, changed=now)
         with self._database.transaction():

@@ -103,6 +103,6 @@ def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: flo
 def _describe_mismatches(job: Mapping[str, Any]) -> str:
     last = (job.get("mismatches") or [{}])[-1]
     if not last:
-        return "rows don't add up"
+        return "rows do not add up"
     place = f"`{last['step']}`, epoch {last['epoch']}"
-    return f"rows don't add up: {place}: expected {last['expected']}, accounted for {last['actual']}"
+    return f"rows do not add up: {place}: expected {last['expected']}, accounted for {last['actual']}"

@@ -142,13 +142,13 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> A
     """Read rules and channels from a YAML document; `${NAME}` is replaced from the environment.
 
     Raises:
-        OptionError: the file can't be read, or is wrong.
+        OptionError: the file cannot be read, or is wrong.
     """
     try:
         text = expand(file.read_text(), os.environ if environment is None else environment)
         return AlertSettings.model_validate(YAML(typ="safe").load(text) or {})
     except OSError as error:
-        raise OptionError(f"can't be read: {error.strerror}", where=str(file)) from None
+        raise OptionError(f"cannot be read: {error.strerror}", where=str(file)) from None
     except YAMLError as error:
         raise OptionError(f"is no YAML document: {error}", where=str(file)) from None
     except ValidationError as error:
