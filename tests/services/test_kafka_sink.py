@@ -16,6 +16,7 @@ from headrace.connectors import failpoints
 from headrace.connectors.base import WriteContext
 from headrace.connectors.kafka import records
 from headrace.connectors.kafka.sink import KafkaWriter
+from headrace.connectors.row_encoding import fields_of
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, FencedError
@@ -165,7 +166,7 @@ def far(spark: SparkSession, client: Client) -> Iterator[Callable[[DataFrame, st
         assert isinstance(writer, KafkaWriter)
         writers.append(writer)
         writer.open(run(name))
-        fields = records.fields_of(frame.schema.jsonValue())
+        fields = fields_of(frame.schema.jsonValue())
         made = records.expressions(
             connect.kafka(servers="s:1", topic=name, key="k", headers=["h"]), fields, where="far"
         )

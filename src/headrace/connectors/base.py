@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headrace.connectors.retry import find_problem
-from headrace.errors import OptionError, Problem
+from headrace.errors import DeliveryError, OptionError, Problem
 from headrace.formats import Format
 from headrace.formats.options import first_problem
 from headrace.schemas.fields import Schema
@@ -55,8 +55,10 @@ class Connector(BaseModel):
     roles: ClassVar[frozenset[Role]]
     delivers: ClassVar[Guarantee] = "at_least_once"
     """The strongest guarantee of a sink of this kind; unused by pure sources."""
+    append_only: ClassVar[str] = ""
+    """The target of a sink that does not support mode `complete`, such as "a topic"; empty if it does."""
     has_partitions: ClassVar[bool] = False
-    """True if the source system has partitions with a record order of their own; positions name them."""
+    """True if the source has partitions, each with its own record order; positions name the partition."""
     listable: ClassVar[bool] = False
     """True if `listing()` returns all rows on demand, as a table of rules needs."""
     loads: ClassVar[frozenset[Load]] = frozenset({"table"})
@@ -158,6 +160,8 @@ class Connector(BaseModel):
 
     def mode_problem(self, mode: WriteMode) -> str:
         """Return the reason why this sink cannot write in that mode; empty if it can."""
+        if mode == "complete" and self.append_only:
+            return f"{self.append_only} cannot be replaced: use mode `update`"
         return ""
 
     def explain_failure(self, failure: str) -> Problem | None:
@@ -198,7 +202,7 @@ class ReadContext:
     schema: Schema | None
     format: Format | None
     directory: str
-    """A directory for the reader's own files; it lives as long as the checkpoint."""
+    """A directory for the files of the reader, kept as long as the checkpoint."""
     real_time: bool = False
     """True in real-time mode, which only Spark's own sources support."""
 
@@ -389,7 +393,21 @@ class Upserting(Protocol):
 
 @dataclass(frozen=True)
 class StagedRows:
-    """The simplest `Staged`: a row count and details for the writer's own use."""
+    """A simple `Staged`: the number of rows, and details for the writer."""
 
     rows: int
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+_T = TypeVar("_T")
+
+
+def require_open(part: _T | None, where: str) -> _T:
+    """Return a part of a writer that `open` sets.
+
+    Raises:
+        DeliveryError: the writer is not open.
+    """
+    if part is None:
+        raise DeliveryError("the sink is not open", where=where)
+    return part

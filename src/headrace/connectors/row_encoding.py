@@ -124,8 +124,12 @@ def encode_text(field: Field) -> str:
 
 def _flat_struct(fields: Fields) -> str:
     """Return a struct of plain values, for a line of CSV."""
-    columns = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
-    plain = (f"{flat.plain(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns)
+    columns = (
+        part for name, field in fields.items() for part in flat.flatten_column(name, field.path, field.kind)
+    )
+    plain = (
+        f"{flat.plain_value(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns
+    )
     return f"struct({', '.join(plain)})"
 
 

@@ -16,8 +16,9 @@ from headrace.connectors.base import StagedRows
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.admin import kafka_java
 from headrace.connectors.kafka.errors import is_fenced, translate_error
-from headrace.connectors.kafka.records import expressions, fields_of
+from headrace.connectors.kafka.records import expressions
 from headrace.connectors.kafka.subscription import subscription
+from headrace.connectors.row_encoding import fields_of
 from headrace.errors import DeliveryError, OptionError, PlanError, SetupError
 from headrace.steps.endpoints.describe import describe_connector
 

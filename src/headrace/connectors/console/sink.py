@@ -31,10 +31,10 @@ class ConsoleWriter:
         self._screen: Screen | None = None
         self._mode = "append"
 
-    def open(self, run: WriteContext) -> int:
-        style, self._mode = self._options.style, run.mode
+    def open(self, context: WriteContext) -> int:
+        style, self._mode = self._options.style, context.mode
         if style == "table" or (style == "auto" and sys.stdout.isatty()):
-            self._screen = Screen(run.sink)
+            self._screen = Screen(context.sink)
         return -1
 
     def stage(self, epoch: int, frame: DataFrame) -> _Collected:

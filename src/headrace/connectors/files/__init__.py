@@ -69,7 +69,7 @@ class Files(Connector):
 
     @field_validator("format")
     @classmethod
-    def _of_lines(cls, chosen: Format | None) -> Format | None:
+    def _check_format(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.name == "raw":
             raise ValueError("files consist of lines: use `text`, whose column can be cast to binary")
         return chosen

@@ -46,7 +46,7 @@ class Recipe(BaseModel):
         return self.type
 
     @property
-    def described(self) -> str | dict[str, Any]:
+    def as_option(self) -> str | dict[str, Any]:
         """The recipe as a user writes it."""
         options = {name: getattr(self, name) for name in self.model_fields_set}
         return {self.name: options} if options else self.name

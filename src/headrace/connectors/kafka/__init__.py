@@ -23,7 +23,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from headrace.connectors.base import Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import Guarantee, Reader, Role, Writer
 from headrace.connectors.kafka import subscription
 from headrace.connectors.kafka.errors import translate_error
 from headrace.connectors.kafka.options import (
@@ -66,6 +66,7 @@ class Kafka(MetadataSource):
     kind: ClassVar[str] = "kafka"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    append_only: ClassVar[str] = "a topic"
     has_partitions: ClassVar[bool] = True
     metadata_types: ClassVar[dict[str, str]] = METADATA
     jars: ClassVar[tuple[str, ...]] = ("kafka",)
@@ -224,13 +225,6 @@ class Kafka(MetadataSource):
     def encoding(self) -> str:
         """The format that a sink writes."""
         return self.format.name if isinstance(self.format, Format) else "json"
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        if mode == "complete":
-            return (
-                "a topic cannot be replaced: use mode `update`, in which the newest record of a key is valid"
-            )
-        return ""
 
     def explain_failure(self, failure: str) -> Problem | None:
         return translate_error(failure, self.servers)

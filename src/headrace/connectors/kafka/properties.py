@@ -23,9 +23,7 @@ _FETCH = {
 """Larger than Kafka's defaults: a sixth more rows per second, measured with small JSON records."""
 
 _LOW_LATENCY = {"retry.backoff.ms": "10"}
-"""A new consumer fetches again after this time; Kafka's default of 100 ms adds to the latency of the first
-batch.
-"""
+"""The pause of a new consumer before it fetches again; Kafka's default is 100 ms."""
 
 _LOGINS = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten as flat
 from headrace.connectors.base import DELETED
-from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value, fields_of
+from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
 
 if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
-
-__all__ = ["COLUMNS", "expressions", "fields_of"]
 
 COLUMNS = ("topic", "partition", "key", "value", "headers")
 """The parts of a record, in the order of the kernel's `Record` and by the names of Spark's Kafka sink."""

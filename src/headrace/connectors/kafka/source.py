@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
 _RECORDS = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
-"""Spark's source with a faster reader for the columns that every pipeline needs: value, partition and
-offset.
-"""
+"""Spark's source with a faster reader, for pipelines that need only value, partition and offset."""
 
-_LIVE = "org.apache.spark.sql.headrace.kafka.RealTimeProvider"
+_REAL_TIME_RECORDS = "org.apache.spark.sql.headrace.kafka.RealTimeProvider"
 """Spark's source, which requests the latest offsets while a batch runs instead of between two batches."""
 
 
@@ -41,7 +39,8 @@ class KafkaReader:
         with self._wrap_errors(context):
             start = properties.starting(self._options, self._partitions(spark))
             fast = not context.real_time and not self._options.metadata
-            reader = spark.readStream.format(_LIVE if context.real_time else _RECORDS if fast else "kafka")
+            provider = _REAL_TIME_RECORDS if context.real_time else _RECORDS if fast else "kafka"
+            reader = spark.readStream.format(provider)
             frame = reader.options(**properties.reading(self._options), **start).load()
             return self._without_tombstones(frame) if fast else self._select_record(frame)
 

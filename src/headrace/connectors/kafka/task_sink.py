@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class TaskKafkaWriter(TopicWriter):
     """Writes the epochs of one sink with a producer in each task."""
 
-    def open(self, run: WriteContext) -> int:
-        self._check_mode(run)
-        self.prepare(run)
+    def open(self, context: WriteContext) -> int:
+        self._check_mode(context)
+        self.prepare(context)
         return -1
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
@@ -38,4 +38,4 @@ class TaskKafkaWriter(TopicWriter):
         """Do nothing: readers have seen the records since they were sent."""
 
     def close(self) -> None:
-        self._run = None
+        self._context = None

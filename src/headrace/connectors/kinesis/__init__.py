@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError, field_validator
 
-from headrace.connectors.base import Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import Guarantee, Reader, Role, Writer
 from headrace.connectors.driver_source.options import DriverSource
 from headrace.connectors.extras import require_package
 from headrace.connectors.kinesis.service import KinesisService
@@ -43,6 +43,7 @@ class Kinesis(DriverSource, MetadataSource):
     kind: ClassVar[str] = "kinesis"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
+    append_only: ClassVar[str] = "a stream"
     has_partitions: ClassVar[bool] = True
     metadata_types: ClassVar[dict[str, str]] = {
         "partition_key": "string",
@@ -125,9 +126,6 @@ class Kinesis(DriverSource, MetadataSource):
     @property
     def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, f"stream `{self.stream}`")
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "a stream cannot be replaced: use mode `update`" if mode == "complete" else ""
 
     def reader(self) -> Reader:
         require_package("boto3", extra="kinesis")

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from headrace.connectors.kinesis import Kinesis
 
 MAX_RECORDS = 500
-"""The most records of a request."""
+"""The maximum number of records per request."""
 MAX_BYTES = 5 << 20
-"""The most bytes of a request, partition keys included."""
+"""The maximum size of a request, partition keys included."""
 _MAX_KEY = 256
 
 

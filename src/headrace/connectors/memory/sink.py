@@ -72,10 +72,7 @@ class MemoryWriter:
 
 
 def _key_value(name: str, value: Any) -> Hashable:
-    """Return a value by which rows are compared.
-
-    Numbered windows by their number, because their bounds still move.
-    """
+    """Return the value to compare: for a numbered window its number, because its bounds may move."""
     if name == "window" and isinstance(value, Mapping) and "number" in value:
         return int(value["number"])
     return value if isinstance(value, Hashable) else repr(value)

@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 _MAX_BACKOFF_SECONDS = 30
 _MAX_EXPIRY = 0xFFFFFFFF
-_RETRY = ("Server unavailable", "Server busy", "Unspecified error", "Connection rate exceeded", "Keep alive")
+_TEMPORARY = (
+    "Server unavailable",
+    "Server busy",
+    "Unspecified error",
+    "Connection rate exceeded",
+    "Keep alive",
+)
 """Reasons after which a connection may succeed later."""
 
 
@@ -80,12 +86,12 @@ class BrokerConnection:
 
     def _create_client(self, client_id: str) -> DurableClient:
         check_paho()
-        five = self.options.version == "5"
+        is_v5 = self.options.version == "5"
         client = DurableClient(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
-            clean_session=None if five else not self._persistent,
-            protocol=paho.MQTTv5 if five else paho.MQTTv311,
+            clean_session=None if is_v5 else not self._persistent,
+            protocol=paho.MQTTv5 if is_v5 else paho.MQTTv311,
         )
         if self.address.user is not None:
             client.username_pw_set(self.address.user, self.address.password)
@@ -115,7 +121,7 @@ class BrokerConnection:
         self, client: paho.Client, _: Any, flags: Any, reason: ReasonCode, properties: Properties | None
     ) -> None:
         if reason.is_failure:
-            if not str(reason).startswith(_RETRY):
+            if not str(reason).startswith(_TEMPORARY):
                 self.refused = str(reason)
             return
         self.generation += 1

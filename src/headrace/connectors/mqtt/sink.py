@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from headrace.connectors.base import WriteContext
+from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
 from headrace.connectors.mqtt.connection import BrokerConnection
 from headrace.connectors.mqtt.topics import check_topic
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from headrace.connectors.mqtt import Mqtt
 
 _BATCH = 10_000
-"""The number of messages that wait for an answer; packet ids, of 16 bits, are unique among them."""
+"""The maximum number of unacknowledged messages; their packet ids, of 16 bits, must be unique."""
 
 
 class MqttPublisher:
@@ -60,14 +60,13 @@ class MqttPublisher:
         self._connection = connection
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
-        if self._connection is None:
-            raise DeliveryError("the sink is not open", where=self._sink)
+        connection = require_open(self._connection, self._sink)
         sent: set[int] = set()
         for topic, payload, properties in messages:
-            sent.add(self._send(self._connection, topic, payload, properties))
+            sent.add(self._send(connection, topic, payload, properties))
             if len(sent) == _BATCH:
-                self._await_answers(self._connection, sent)
-        self._await_answers(self._connection, sent)
+                self._await_answers(connection, sent)
+        self._await_answers(connection, sent)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -89,7 +88,7 @@ class MqttPublisher:
             pairs = zip(options.user_properties, values, strict=True)
             properties.UserProperty = [(name, value) for name, value in pairs if value is not None]
         if not connection.connected.wait(self._timeout):
-            raise self._no_answer(connection)
+            raise self._timeout_error(connection)
         return connection.client.publish(topic, payload or b"", options.qos, options.retain, properties).mid
 
     def _note_answer(self, _: Any, __: Any, packet: int, reason: Any, ___: Any) -> None:
@@ -111,7 +110,7 @@ class MqttPublisher:
                 if len(self._answers) > answered:
                     deadline = time.monotonic() + self._timeout
                 elif time.monotonic() > deadline:
-                    raise self._no_answer(connection)
+                    raise self._timeout_error(connection)
             refused = next((reason for packet in sent if (reason := self._answers[packet])), "")
             self._answers.clear()
         sent.clear()
@@ -119,6 +118,6 @@ class MqttPublisher:
             what = f"the MQTT broker at {connection.address.place} refuses a message: {refused}"
             raise DeliveryError(what, where=self._sink, hint="check the user's access rights to the topic")
 
-    def _no_answer(self, connection: BrokerConnection) -> DeliveryError:
+    def _timeout_error(self, connection: BrokerConnection) -> DeliveryError:
         what = f"the MQTT broker at {connection.address.place} acknowledges no messages"
         return DeliveryError(what, where=self._sink, hint="is it running? The next run resumes")

@@ -1,7 +1,7 @@
 """The pipeline's record of its slot, a file beside the checkpoint; and the snapshot, until it is delivered.
 
-Creating the slot on the server and recording it here is not one transaction. So the intention is recorded
-first: a run that finds it knows that a slot of that name is its own, possibly incomplete.
+The slot on the server and this record are not written in one transaction. So the name is recorded first: a
+slot of a recorded name belongs to this pipeline and may be incomplete.
 """
 
 from __future__ import annotations

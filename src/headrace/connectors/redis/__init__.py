@@ -28,7 +28,6 @@ from headrace.connectors.base import (
     LookupContext,
     Reader,
     Role,
-    WriteMode,
     Writer,
 )
 from headrace.connectors.driver_source.options import DriverSource
@@ -62,6 +61,7 @@ class Redis(DriverSource, MetadataSource):
     kind: ClassVar[str] = "redis"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    append_only: ClassVar[str] = "a Redis key"
     loads: ClassVar[frozenset[Load]] = frozenset({"key"})
     metadata_types: ClassVar[dict[str, str]] = {"id": "string"}
 
@@ -198,9 +198,6 @@ class Redis(DriverSource, MetadataSource):
         if template_columns(self.stream):
             return f"the name of a source's stream is fixed, not `{self.stream}`", "read one stream"
         return None
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "redis cannot replace all rows: use mode `update`" if mode == "complete" else ""
 
     def reader(self) -> Reader:
         from headrace.connectors.redis.source import RedisReader

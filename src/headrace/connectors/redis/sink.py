@@ -10,7 +10,7 @@ A commit whose answer is lost is tried again: if the ledger has the epoch, it do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.ledger import Ledger
 from headrace.connectors.redis.commands import commands_of, row_expressions
 from headrace.connectors.redis.ledger import Command, LedgerKey
-from headrace.connectors.retry import retry
+from headrace.connectors.retry import LazySession, retry
 from headrace.connectors.row_encoding import fields_of
 from headrace.errors import DeliveryError
 
@@ -43,7 +43,7 @@ class RedisWriter:
     def __init__(self, options: Redis) -> None:
         self._options, self._server = options, options.server
         self._context: WriteContext | None = None
-        self._client: Any = None
+        self._client: LazySession[Any] = LazySession(options.server)
         self._key: LedgerKey | None = None
         self._ledger: Ledger | None = None
 
@@ -51,7 +51,7 @@ class RedisWriter:
         self._context = context
         if problem := self._options.mode_problem(context.mode):
             raise DeliveryError(problem, where=context.sink)
-        self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._connect)
+        self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._client.get)
         place = f"{self._options.target_name} of {self._server.place}"
         ledger = self._ledger = Ledger(self._key, context, place)
         with self._errors("cannot be opened"):
@@ -76,7 +76,7 @@ class RedisWriter:
         reach("redis.committed")
 
     def close(self) -> None:
-        self._disconnect()
+        self._client.close()
         self._context = self._ledger = None
 
     def _commit(self, epoch: int) -> None:
@@ -85,7 +85,7 @@ class RedisWriter:
 
     def _retry(self, action: str, run: Callable[[], _Result]) -> _Result:
         with self._errors(action):
-            return retry(self._server, self._options.retry_seconds, run, self._disconnect)
+            return retry(self._server, self._options.retry_seconds, run, self._client.close)
 
     @contextmanager
     def _errors(self, action: str) -> Iterator[None]:
@@ -98,17 +98,6 @@ class RedisWriter:
             what, hint = translation
             text = f"{self._options.target_name} of {self._server.place} {action}: {what}"
             raise DeliveryError(text, where=self._sink, hint=hint) from error
-
-    def _connect(self) -> Any:
-        if self._client is None:
-            self._client = self._server.connect()
-        return self._client
-
-    def _disconnect(self) -> None:
-        if self._client is not None:
-            with suppress(Exception):  # the connection may be lost already
-                self._client.close()
-        self._client = None
 
     @property
     def _sink(self) -> str:

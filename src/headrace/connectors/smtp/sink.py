@@ -149,7 +149,7 @@ class SmtpPublisher:
         self._session = None
 
     def _deliver(self, message: EmailMessage, to: tuple[str, ...]) -> None:
-        """Send a mail to all its recipients; one that is refused for the time being gets it later."""
+        """Send a mail to all its recipients; recipients that are refused temporarily are retried."""
         waiting = set(to)
 
         def send() -> None:

@@ -44,7 +44,7 @@ class Session(Protocol):
 class Dialect(ABC):
     """Reads and writes tables of one database. Instances are sent to executors and hold no connection.
 
-    Class variables and methods with an implementation have the values of most servers.
+    Members with an implementation have the values that most servers share.
     """
 
     kind: ClassVar[str]

@@ -135,7 +135,7 @@ class DatabaseTable(DriverSource):
 
 
 class ServerAddress(DriverSource):
-    """The address of a database server; a base class of its own, so that documents show it first."""
+    """The address of a database server; a separate base class, so that these options are listed first."""
 
     schemes: ClassVar[tuple[str, ...]]
     """The schemes of its URLs, the usual one first."""

@@ -1,4 +1,4 @@
-"""Staging: where an epoch's rows wait for their commit."""
+"""Staging of the rows of an epoch until they are committed."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Staging(Protocol):
 class ServerStaging:
     """A table on the server, one per run, that the tasks load in parallel.
 
-    Rows are tagged with the task attempt that loaded them. Only the attempts that Spark accepted count; rows
-    of others are ignored until the table is truncated, so no step waits for a task of an older attempt or
+    Rows are tagged with the task attempt that loaded them. Only rows of attempts that Spark accepted are
+    committed; others stay until the table is truncated. So no step waits for a task of an older attempt or
     run.
     """
 
@@ -106,7 +106,7 @@ class ServerStaging:
         self._created_for = None
 
     def _unless_locked(self, session: Session, statement: str) -> None:
-        """Run a statement; skip it if a task that is still loading locks the table. Its rows do not count."""
+        """Run a statement; skip it if a task of an older attempt still locks the table."""
         short, usual = self._dialect.short_lock_wait
         session.execute(short)
         try:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from headrace.connectors.base import Connector, Guarantee, Role, WriteMode, Writer
+from headrace.connectors.base import Connector, Guarantee, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
@@ -42,6 +42,7 @@ class Webhook(Connector):
     kind: ClassVar[str] = "webhook"
     roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
+    append_only: ClassVar[str] = "a receiver"
 
     url: TemplateOption = Field(
         description="The address, `https://host/path`; `{column}` in path and query is the value of a column"
@@ -87,9 +88,6 @@ class Webhook(Connector):
         if self.batch is not None and isinstance(self.format, Format) and self.format.name == "raw":
             raise ValueError("raw rows cannot share a request: remove `batch`")
         return self
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "a receiver cannot be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
     def template_columns(self) -> tuple[str, ...]:

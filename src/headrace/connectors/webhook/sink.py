@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from headrace.connectors.base import WriteContext
+from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.network.statuses import is_temporary
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.options import seconds_of
@@ -83,9 +83,7 @@ class WebhookPublisher:
         self._client = self._server.connect()
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
-        if self._client is None:
-            raise DeliveryError("the sink is not open", where=self._context.sink)
-        client = self._client
+        client = require_open(self._client, self._context.sink)
         for number, (url, rows) in enumerate(self._requests(messages)):
             body = self._body(rows)
             key = {"Idempotency-Key": idempotency_key(self._context, epoch, number, url, body)}

@@ -41,8 +41,7 @@ class Message:
 class Receiver(Protocol):
     """The connection of a source to its server or its clients.
 
-    It runs in threads of its own between `start` and `stop`, and reports an error that ends it with
-    `log.fail`.
+    It runs in its own threads between `start` and `stop`, and reports an error that ends it with `log.fail`.
     """
 
     def start(self, log: WriteAheadLog) -> None:
@@ -60,7 +59,7 @@ class Receiver(Protocol):
     def stop(self) -> None:
         """Disconnect without acknowledging messages that the log does not hold.
 
-        The log is closed before: a thread that waits for room in it has a `LogClosedError`.
+        The log is closed before this call: a thread that waits for room gets a `LogClosedError`.
         """
         ...
 
