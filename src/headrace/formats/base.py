@@ -13,10 +13,7 @@ from headrace.schemas.fields import Schema, walk
 
 
 class Format(BaseModel):
-    """The options of one format.
-
-    An unknown or invalid option raises `OptionError`, with the nearest known name.
-    """
+    """The options of one format; an invalid one raises `OptionError`, with the nearest known name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 

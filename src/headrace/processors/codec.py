@@ -48,7 +48,7 @@ class _Writer(pickle.Pickler):
 
 
 class _Reader(pickle.Unpickler):
-    """Reads what `_Writer` has written, and nothing else."""
+    """Reads the output of `_Writer`; rejects any other class."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (_ROW.__module__, _ROW.__name__):
@@ -59,7 +59,7 @@ class _Reader(pickle.Unpickler):
 
 
 def _reduce_zone(zone: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return how to make a time zone of zoneinfo or pytz again."""
+    """Return the reconstruction of a zoneinfo or pytz time zone, for pickle."""
     name = getattr(zone, "key", None) or getattr(zone, "zone", None)
     if name == "UTC":
         return datetime.timezone, (datetime.timedelta(0),)

@@ -1,7 +1,4 @@
-"""The facts of a processor class that a plan needs.
-
-Outputs, and whether it depends on event time or on the clock.
-"""
+"""The declaration of a processor class for the plan: its outputs, timers and state."""
 
 from __future__ import annotations
 

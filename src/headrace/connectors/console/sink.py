@@ -61,10 +61,7 @@ class ConsoleWriter:
         return _Collected(table.num_rows, ("line",), [(line,) for line in table.column(0).to_pylist()])
 
     def _cells(self, frame: DataFrame) -> _Collected:
-        """Collect the first rows of each partition.
-
-        A `limit` would not compute all rows, which update state.
-        """
+        """Collect the first rows of each partition; a `limit` would not compute all rows."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 

@@ -1,6 +1,4 @@
-"""Generated rows, or a recording that is replayed at its pace.
-
-For demonstrations, load tests and first steps.
+"""Generated rows, or a recording that is replayed at its pace, for demonstrations and load tests.
 
 *Source*: replayable. A generated row is a function of the seed and the row number, so an epoch that is read
 again has the same rows. A recording is replayable as long as its files do not change.

@@ -65,10 +65,7 @@ def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
 
 
 def task_producer(options: Kafka) -> dict[str, str]:
-    """Return the properties of a sink's producer without transactions.
-
-    Large batches, because the records of an epoch arrive together.
-    """
+    """Return the properties of a producer without transactions; batches are large, as epochs are."""
     timeout = microseconds(options.timeout) // 1000
     defaults = {
         "linger.ms": "20",

@@ -73,10 +73,7 @@ class KafkaReader:
             self._admin = None
 
     def _partitions(self, spark: SparkSession) -> dict[str, list[int]]:
-        """Return the partitions that are read now.
-
-        Fails early if no server answers or a topic does not exist.
-        """
+        """Return the current partitions; fail early if no server answers or a topic does not exist."""
         self._admin = self._admin or KafkaAdmin(spark, self._options)
         partitions = self._admin.partitions(self._topics(self._admin))
         for topic, numbers in self._options.assign.items():

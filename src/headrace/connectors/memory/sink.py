@@ -25,10 +25,7 @@ class _Collected:
 
 
 class MemoryWriter:
-    """Commits epochs to a store.
-
-    `append` and `update` add or upsert rows, `complete` replaces all of them.
-    """
+    """Commits epochs to a store: adds rows, upserts them by key, or replaces all rows (`complete`)."""
 
     def __init__(self, store: MemoryStore, key: Sequence[str] = ()) -> None:
         self._store = store

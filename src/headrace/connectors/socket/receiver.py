@@ -25,10 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class SocketReceiver(ReconnectingReceiver[socket.socket]):
-    """Reads one connection, and reconnects when it ends, without a limit.
-
-    A run with `--once` takes the lines that have arrived.
-    """
+    """Reads one connection, and reconnects without a time limit when it ends."""
 
     def __init__(self, options: Socket, context: ReadContext) -> None:
         pause = seconds_of(options.reconnect)

@@ -254,10 +254,7 @@ class WriteAheadLog:
         return True
 
     def _should_rotate(self, position: int) -> bool:
-        """True if the newest segment can be removed too: all of its records are delivered.
-
-        Not while the writer uses it, and not for a few records.
-        """
+        """True if the newest segment is delivered, unused by the writer, and large enough to be removed."""
         delivered = position >= self._store.end > self._store.first
         return delivered and not self._queue and (self._blocked > 0 or self._store.is_half_full())
 
