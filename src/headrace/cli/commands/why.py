@@ -18,8 +18,8 @@ def why(
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Which key: its value; of several columns `--key a=1 --key b=2`, or the values with commas "
-            "between.",
+            help="The value of the key; of several columns `--key a=1 --key b=2`, or the values separated by "
+            "commas.",
         ),
     ] = None,
     step: Annotated[
@@ -30,11 +30,9 @@ def why(
         typer.Option(metavar="ID", help="Only this rule of a rule table; default: all."),
     ] = None,
     rows: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Tell of so many of the key's last rows.")
+        int, typer.Option(metavar="N", min=1, help="The number of last rows of the key to show.")
     ] = 5,
-    no_input: Annotated[
-        bool, flag("--no-input", help="Look at the checkpoint only; do not read the sources again.")
-    ] = False,
+    no_input: Annotated[bool, flag("--no-input", help="Read only the checkpoint, not the sources.")] = False,
     checkpoint: Annotated[
         Path | None,
         typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),

@@ -1,7 +1,9 @@
-"""Following a run on the terminal: show its status, and stop it gracefully on Ctrl-C."""
+"""Follows a run or a server on the terminal until it ends or Ctrl-C."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace.cli.terminal.views import View
@@ -26,6 +28,13 @@ def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
             report_once(status, view, reported)
             view.show(status)
         report_once(handle.status(), view, reported)
+
+
+def wait_for_interrupt(interrupts: Interrupts, is_running: Callable[[], bool]) -> None:
+    """Wait until Ctrl-C, or until a server has ended."""
+    timer = threading.Event()
+    while not interrupts.count and is_running():
+        timer.wait(0.2)
 
 
 def report_once(status: Status, view: View, reported: set[str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headrace.cli.options import AsJson, PipelineFile, PipelineName
-from headrace.cli.terminal.output import say, show, show_json
+from headrace.cli.terminal.output import print_message, show, show_json
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -49,7 +49,7 @@ def create(
     if json:
         show_json({**asdict(made), "path": str(made.path)})
     else:
-        say(f"{graph.name}: savepoint {name} is in {made.path}", "good")
+        print_message(f"{graph.name}: savepoint {name} is in {made.path}", "good")
 
 
 @savepoint.command("list")
@@ -68,7 +68,7 @@ def list_(
         epochs = ", ".join(f"{query} {_epoch(last)}" for query, last in each.epochs.items())
         show(f"{each.name}  {each.created_at}  {epochs}")
     if not savepoints:
-        say("there are no savepoints", "warn")
+        print_message("there are no savepoints", "warn")
 
 
 @savepoint.command()
@@ -95,7 +95,7 @@ def restore(
     graph, directory = _load(file, pipeline, checkpoint)
     savepoint = find_savepoint(directory, name)
     for line in describe_restore(graph, directory, name):
-        say(line)
+        print_message(line)
     aside = restore_savepoint(graph.name, directory, name)
     if json:
         show_json({**asdict(savepoint), "moved_aside": str(aside) if aside else None})
@@ -118,7 +118,7 @@ def delete(
     if json:
         show_json({"name": name, "deleted": True})
     else:
-        say(f"{graph.name}: savepoint {name} is deleted")
+        print_message(f"{graph.name}: savepoint {name} is deleted")
 
 
 def _load(file: Path, pipeline: str | None, checkpoint: Path | None) -> tuple[Graph, Path]:
