@@ -29,7 +29,7 @@ def list_silences(service: Service) -> list[SilenceModel]:
 
 @router.post("/silences", status_code=201)
 def add_silence(request: SilenceRequest, service: Service, sender: Sender) -> SilenceModel:
-    """Hold notifications back: of a job, of a rule, or of all."""
+    """Suppress the notifications of a job, of a rule, or all notifications."""
     until = time.time() + request.seconds
     silence = service.alerts.silence(until, sender.name, request.comment, request.job, request.rule)
     return SilenceModel(**asdict(silence))

@@ -1,4 +1,4 @@
-"""Restrictions on submitted pipelines, for services that others can reach."""
+"""Restrictions on submitted pipelines, for services that other machines can reach."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check_submission(submission: Submission, policy: Policy) -> None:
 
 
 def check_text(text: str, file: str, policy: Policy) -> None:
-    """Reject a document that uses files or code of this machine, before anything of it is loaded.
+    """Reject a document that uses files or code of this machine, before it is loaded.
 
     Raises:
         DocumentError: with every place that is not accepted.
@@ -134,7 +134,7 @@ def _parse(document: str, file: str) -> Any:
     try:
         return YAML(typ="safe").load(document)
     except YAMLError as error:
-        raise DocumentError([Problem(file, f"is no YAML document: {error}")]) from None
+        raise DocumentError([Problem(file, f"not a YAML document: {error}")]) from None
 
 
 def _texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:

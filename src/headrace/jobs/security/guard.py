@@ -1,4 +1,4 @@
-"""The guard: checks host, origin, size, credentials and role of every request before a handler sees it."""
+"""The guard: checks host, origin, size, credentials and role of every request before it reaches a handler."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Guard:
 
 
 class _Answer:
-    """Adds headers to the response and keeps its status."""
+    """Adds headers to the response and records its status."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -172,16 +172,16 @@ class _Answer:
 
 
 class _LimitedBody:
-    """The body of a request; one without a declared length ends once it is too large."""
+    """The body of a request; a body without a declared length is cut off at the limit."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
+    def __init__(self, receive: Receive, limit: int) -> None:
         self._receive = receive
-        self._most = most
+        self._limit = limit
         self._bytes = 0
 
     @property
     def is_too_large(self) -> bool:
-        return self._bytes > self._most
+        return self._bytes > self._limit
 
     async def receive(self) -> Message:
         message = await self._receive()
