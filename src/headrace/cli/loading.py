@@ -71,7 +71,7 @@ def load_one(path: Path, name: str | None = None) -> Pipeline:
 def _check_readable(path: Path) -> None:
     if path.is_dir():
         inside = [file.name for file in sorted(path.iterdir()) if file.suffix.lower() in (*PYTHON, *YAML)]
-        hint = f"give a file of it: {path / inside[0]}" if inside else "there is no .py or .yaml file in it"
+        hint = f"name a file in it: {path / inside[0]}" if inside else "it has no .py or .yaml file"
         raise LoadError("it is a directory", where=str(path), hint=hint)
     if not path.exists():
         beside = sorted(file.name for file in path.parent.glob("*")) if path.parent.is_dir() else []

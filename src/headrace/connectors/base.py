@@ -29,7 +29,7 @@ Carries = Literal["bytes", "rows"]
 Guarantee = Literal["at_most_once", "at_least_once", "exactly_once"]
 WriteMode = Literal["append", "update", "complete"]
 Load = Literal["table", "key"]
-"""How a lookup reads its table: held whole, or by key."""
+"""How a lookup reads its table: the whole table, or rows by key."""
 
 
 DELETED = "__deleted"
@@ -87,7 +87,7 @@ class Connector(BaseModel):
 
     @property
     def source_guarantee(self) -> Guarantee:
-        """The guarantee with which a source delivers what its server or its clients sent."""
+        """The guarantee with which a source delivers the messages of its server or clients."""
         return "exactly_once" if self.replayable else "at_most_once"
 
     @property
@@ -97,7 +97,7 @@ class Connector(BaseModel):
 
     @property
     def carries(self) -> Carries:
-        """`bytes`, to be decoded by a format, or `rows`, which have their columns already."""
+        """`bytes` that a format decodes, or `rows` with columns."""
         return "bytes"
 
     @property
@@ -256,7 +256,7 @@ class KeyTable(Protocol):
         ...
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The address of the table, without a password."""
         ...
 

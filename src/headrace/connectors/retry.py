@@ -48,7 +48,7 @@ class Server(Protocol[_Session_co]):
     """A server to connect to, and the meaning of its errors."""
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The server's address, without the password."""
         ...
 
@@ -179,7 +179,7 @@ class ReconnectingSession(Generic[_Session]):
         if translation is None:
             return error
         message, hint = translation
-        what = f"{self._reads} at {self._server.place} cannot be read: {message}"
+        what = f"{self._reads} at {self._server.address} cannot be read: {message}"
         return portable_error(Problem(self._source, what, hint))
 
 

@@ -196,5 +196,5 @@ def _plain(value: Any) -> Any:
 
 
 def _describe(value: Any) -> str:
-    shown = repr(value)
-    return "None" if value is None else f"{type(value).__name__} {shown[:80]}"
+    text = repr(value)
+    return "None" if value is None else f"{type(value).__name__} {text[:80]}"

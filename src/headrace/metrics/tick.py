@@ -120,19 +120,19 @@ def _counters(totals: Mapping[str, int], steps: Mapping[str, dict[str, Any]]) ->
 def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
     rows_in, rows_out = rows_of(node, edges)
     accounting = status.steps.get(node.name)
-    facts: dict[str, Any] = {
+    details: dict[str, Any] = {
         "rows_in": rows_in,
         "rows_out": status.sinks.get(node.name, rows_out),
         "late": accounting.late if accounting else 0,
         "dead_letters": status.unrouted.get(f"{node.name}.dead_letters", 0),
     }
     if (rules := status.rules.get(node.name)) is not None:
-        facts["rules"] = {"in_force": rules.in_force, "faults": list(rules.faults)}
-    facts.update(status.calls.get(node.name, {}))
+        details["rules"] = {"in_force": rules.in_force, "faults": list(rules.faults)}
+    details.update(status.calls.get(node.name, {}))
     if accounting is not None:
-        facts["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
-        facts["balanced"] = accounting.balanced
-    return facts
+        details["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
+        details["balanced"] = accounting.balanced
+    return details
 
 
 def _query(query: QueryStatus, rates: Mapping[str, float]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class KeyState:
     def dump(
         self, values: Mapping[str, Any], stamps: Mapping[str, int], timers: Mapping[str, int]
     ) -> bytes | None:
-        """Return the state as bytes; None if it is that of a key without state."""
+        """Return the state as bytes; None if the key has no state."""
         content: dict[str, Any] = {}
         times: dict[str, Any] = {}
         for name, held in values.items():

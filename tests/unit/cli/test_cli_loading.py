@@ -143,8 +143,8 @@ def test_a_missing_file_names_its_neighbour() -> None:
 
 
 def test_a_directory_names_a_file_in_it(here: Path) -> None:
-    with pytest.raises(LoadError, match=r"it is a directory\n  hint: give a file of it: good.py"):
+    with pytest.raises(LoadError, match=r"it is a directory\n  hint: name a file in it: good.py"):
         load_all(Path())
     (here / "empty").mkdir()
-    with pytest.raises(LoadError, match=r"there is no .py or .yaml file in it"):
+    with pytest.raises(LoadError, match=r"it has no .py or .yaml file"):
         load_all(Path("empty"))

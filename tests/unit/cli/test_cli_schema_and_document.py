@@ -70,7 +70,7 @@ def test_a_file_without_cases_is_reported(call: Call, here: Path) -> None:
     (here / "empty").mkdir()
     done = call("test", "empty")
     assert done.returncode == 2
-    assert "there is no case to run\n  hint: a case has `pipeline` and `script`" in done.stderr
+    assert "no case to run\n  hint: a case has `pipeline` and `script`" in done.stderr
     assert "no name contains 'x': leave -k out" in call("test", "empty", "-k", "x").stderr
 
 

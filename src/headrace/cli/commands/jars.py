@@ -82,7 +82,7 @@ def archive(json: AsJson = False) -> None:
     """Store the classes that Spark loads, so that pipelines start faster.
 
     Runs small pipelines for about a minute and writes a class archive of some 200 MB into the cache, unless
-    it is there already. An upgrade of Java, Spark or Headrace needs a new one: call this again then.
+    it exists. Call it again after an upgrade of Java, Spark or Headrace.
 
     For example:
 

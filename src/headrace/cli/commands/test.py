@@ -54,7 +54,7 @@ def run_tests(
         report = run_files(files, only=only, batch=batch)
     if not report.outcomes:
         hint = f"no name contains {only!r}: leave -k out" if only else "a case has `pipeline` and `script`"
-        raise LoadError("there is no case to run", where=", ".join(map(str, files)), hint=hint)
+        raise LoadError("no case to run", where=", ".join(map(str, files)), hint=hint)
     if junit is not None:
         write_junit(report, junit)
     if json:

@@ -19,7 +19,7 @@ def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
 
     Raises:
         HeadraceError: the run failed.
-        KeyboardInterrupt: the user stopped it at once.
+        KeyboardInterrupt: the user pressed Ctrl-C twice.
     """
     reported = set[str]()
     with view:

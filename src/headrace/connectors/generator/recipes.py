@@ -70,7 +70,7 @@ class Draw:
         self.column, self.seed, self.of = column, seed, of
 
     def hash_number(self, salt: str = "") -> str:
-        """Return a whole number of 64 bits."""
+        """Return a 64-bit integer."""
         return f"xxhash64({self.of}, {literal(f'{self.column}/{salt}')}, {self.seed}L)"
 
     def uniform(self, salt: str = "") -> str:

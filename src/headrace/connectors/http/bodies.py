@@ -1,4 +1,4 @@
-"""Divides the body of a request or an answer into records, without changing a byte of them."""
+"""Divides the body of a request or an answer into records, byte for byte."""
 
 from __future__ import annotations
 

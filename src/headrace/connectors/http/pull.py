@@ -89,7 +89,7 @@ class PullReceiver:
             log.fail(error)
 
     def _poll(self, log: WriteAheadLog) -> None:
-        """Request the address once, and store what is new."""
+        """Request the address once, and store new rows."""
         answer = self._request()
         if answer is None or answer.status_code == 304:
             return

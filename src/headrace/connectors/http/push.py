@@ -43,7 +43,7 @@ class PushReceiver:
         self._server = server
 
     def settle(self) -> None:
-        """Return at once: clients send when they choose to."""
+        """Do nothing: clients may send at any time."""
 
     def stop(self) -> None:
         if self._server is not None:
@@ -97,7 +97,7 @@ class PushReceiver:
         ]
 
     async def _read(self, request: Request) -> bytes:
-        """Return the body; refuse it as soon as it is known to be too large."""
+        """Return the body; raise an error as soon as it exceeds the limit."""
         limit, parts, size = bytes_of(self._options.max_body), list[bytes](), 0
         declared = request.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
@@ -112,7 +112,7 @@ class PushReceiver:
 
 
 class TokenBucket:
-    """A rate limit: as many requests per second as the rate, and as many at once."""
+    """A token bucket: `rate` requests per second, with bursts of up to `rate` requests."""
 
     def __init__(self, rate: int | None) -> None:
         self._rate, self._tokens, self._at = rate, float(rate or 0), time.monotonic()

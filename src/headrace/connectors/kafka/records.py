@@ -61,8 +61,8 @@ def _headers(names: Iterable[str], fields: Fields) -> str:
 
 
 def _value(options: Kafka, fields: Fields, where: str) -> str:
-    apart = {options.topic_column, options.partition_column, *options.headers, DELETED}
-    names = list(options.value) or [name for name in fields if name not in apart]
+    excluded = {options.topic_column, options.partition_column, *options.headers, DELETED}
+    names = list(options.value) or [name for name in fields if name not in excluded]
     chosen = options.format if isinstance(options.format, Format) else None
     value = f"cast({encode_value(chosen, {n: fields[n] for n in names}, where)} as binary)"
     if DELETED in fields:

@@ -40,10 +40,10 @@ class KinesisService:
     endpoint: str | None = None
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The address of the service.
 
-        >>> KinesisService("orders", "eu-north-1").place
+        >>> KinesisService("orders", "eu-north-1").address
         'Kinesis in eu-north-1'
         """
         if self.endpoint is not None:

@@ -71,7 +71,7 @@ class KinesisPublisher:
         translation = self._service.translate_error(error)
         if translation is None:
             return error
-        what = f"the stream `{self._options.stream}` of {self._service.place} {action}: {translation[0]}"
+        what = f"the stream `{self._options.stream}` of {self._service.address} {action}: {translation[0]}"
         return DeliveryError(what, where=self._sink, hint=translation[1])
 
 

@@ -147,7 +147,7 @@ class Mqtt(LoggedSource):
 
     @property
     def offset_identity(self) -> tuple[str, ...]:
-        return (self.kind, f"broker {self.address.place}")
+        return (self.kind, f"broker {self.address.url}")
 
     @property
     def source_guarantee(self) -> Guarantee:

@@ -41,10 +41,11 @@ class MqttPublisher:
     def expressions(self, fields: Fields, where: str) -> list[str]:
         """Return the expressions of topic, payload and user properties."""
         options = self._options
-        apart = (*options.template_columns, *options.user_properties)
+        excluded = (*options.template_columns, *options.user_properties)
+        value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
         return [
             template_expression(options.topic or "", fields, where),
-            f"cast({encode_columns(options.format, fields, options.value, where, apart=apart)} as binary)",
+            f"cast({value} as binary)",
             encode_texts(options.user_properties, fields, where),
         ]
 
@@ -115,9 +116,9 @@ class MqttPublisher:
             self._answers.clear()
         sent.clear()
         if refused:
-            what = f"the MQTT broker at {connection.address.place} refuses a message: {refused}"
+            what = f"the MQTT broker at {connection.address.url} refuses a message: {refused}"
             raise DeliveryError(what, where=self._sink, hint="check the user's access rights to the topic")
 
     def _timeout_error(self, connection: BrokerConnection) -> DeliveryError:
-        what = f"the MQTT broker at {connection.address.place} acknowledges no messages"
+        what = f"the MQTT broker at {connection.address.url} acknowledges no messages"
         return DeliveryError(what, where=self._sink, hint="is it running? The next run resumes")

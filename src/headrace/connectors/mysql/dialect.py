@@ -102,7 +102,7 @@ class MySQLDialect(Dialect):
     )
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         parts = urlsplit(self.url)
         return f"{parts.hostname or 'localhost'}:{parts.port or 3306}{parts.path}"
 

@@ -77,7 +77,7 @@ class PostgresDialect(Dialect):
     short_lock_wait: ClassVar[tuple[str, str]] = ("SET lock_timeout = '1s'", "RESET lock_timeout")
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         try:
             address = psycopg.conninfo.conninfo_to_dict(self.url)
         except psycopg.ProgrammingError:

@@ -70,7 +70,7 @@ def _check_server(session: Session, dialect: SlotDialect, where: str) -> None:
     [[level]] = session.rows("SHOW wal_level")
     if level != "logical":
         raise SourceError(
-            f"the server at {dialect.place} runs with wal_level = {level}; CDC needs logical",
+            f"the server at {dialect.address} runs with wal_level = {level}; CDC needs logical",
             where=where,
             hint="ALTER SYSTEM SET wal_level = logical, and restart the server",
         )

@@ -55,7 +55,7 @@ def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[
 def snapshot_rows(
     table: ReplicatedTable, rows: Iterable[tuple[Any, ...]], number: int, position: int
 ) -> list[tuple[Any, ...]]:
-    """Return rows of the snapshot; `number` is that of the first one."""
+    """Return rows of the snapshot; `number` is the number of the first one."""
     blank = (None,) * len(table.columns) if table.before else ()
     return [(*row, *blank, "snapshot", None, place, position, None) for place, row in enumerate(rows, number)]
 

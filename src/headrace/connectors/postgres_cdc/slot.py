@@ -76,7 +76,7 @@ class SlotDialect(PostgresDialect):
         return message, hints.get(error.sqlstate or "", hint)
 
     def is_unavailable(self, error: Exception) -> bool:
-        # The server session of a run that was killed may live on for a moment.
+        # The server session of a killed run may still be open.
         return super().is_unavailable(error) or getattr(error, "sqlstate", None) == _IN_USE
 
 
@@ -153,7 +153,7 @@ def peek(
 
 
 def advance(session: Session, slot: str, position: int) -> None:
-    """Let the server discard its log before the position; does nothing if the slot is there already."""
+    """Advance the slot, so that the server can discard its log before the position; never move it back."""
     query = (
         "SELECT pg_replication_slot_advance(slot_name, %s::pg_lsn) FROM pg_replication_slots"
         " WHERE slot_name = %s AND confirmed_flush_lsn < %s::pg_lsn"

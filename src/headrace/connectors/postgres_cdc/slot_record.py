@@ -37,9 +37,9 @@ class SlotRecord:
         file = place / "slot.json"
         return cls(place, **json.loads(file.read_text())) if file.exists() else cls(place)
 
-    def update(self, **facts: object) -> Self:
-        """Return the record with these facts, after storing it durably."""
-        record = replace(self, **facts)  # type: ignore[arg-type]
+    def update(self, **changes: object) -> Self:
+        """Store the record with these changes durably, and return it."""
+        record = replace(self, **changes)  # type: ignore[arg-type]
         self.directory.mkdir(parents=True, exist_ok=True)
         values = {name: value for name, value in asdict(record).items() if name != "directory"}
         write_durably(self.directory / "slot.json", json.dumps(values).encode())

@@ -122,7 +122,7 @@ class RabbitMQ(LoggedSource):
         return self
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The broker's address, without the login."""
         parts = urlsplit(self.url)
         return (

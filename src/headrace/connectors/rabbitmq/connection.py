@@ -30,7 +30,7 @@ class Broker:
 
     def __init__(self, options: RabbitMQ) -> None:
         self._options = options
-        self.place = options.place
+        self.address = options.address
 
     def connect(self) -> Any:
         """Open a connection, or raise one of `ERRORS`."""
@@ -50,14 +50,14 @@ class Broker:
             options, missing = self._options, error.reply_code == 404
             target = f"queue `{options.queue}`" if options.queue else f"exchange `{options.exchange}`"
             hint = "declare it at the broker, or set create=True" if missing else "check its settings there"
-            return f"the {target} at {self.place} cannot be used: {error.reply_text}", hint
+            return f"the {target} at {self.address} cannot be used: {error.reply_text}", hint
         if isinstance(error, FINAL):
             hint = "check user, password and virtual host: amqp://${USER}:${PASSWORD}@host/vhost"
-            return f"the RabbitMQ broker at {self.place} refuses the login", hint
+            return f"the RabbitMQ broker at {self.address} refuses the login", hint
         reason = str(error) or type(error).__name__
         if isinstance(error, exceptions.AMQPConnectionError) and error.args:
             reason = str(getattr(error.args[0], "exception", error.args[0]))
-        return f"no RabbitMQ broker answers at {self.place}: {reason}", "is it running there?"
+        return f"no RabbitMQ broker answers at {self.address}: {reason}", "is it running there?"
 
     def is_unavailable(self, error: Exception) -> bool:
         """True if a retry may succeed."""

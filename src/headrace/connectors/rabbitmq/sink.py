@@ -32,10 +32,11 @@ class RabbitPublisher:
     def expressions(self, fields: Fields, where: str) -> list[str]:
         """Return the expressions of routing key, body and headers."""
         options = self._options
-        apart = (*options.template_columns, *options.headers)
+        excluded = (*options.template_columns, *options.headers)
+        value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
         return [
             template_expression(options.routing_key, fields, where),
-            f"cast({encode_columns(options.format, fields, options.value, where, apart=apart)} as binary)",
+            f"cast({value} as binary)",
             encode_texts(options.headers, fields, where),
         ]
 

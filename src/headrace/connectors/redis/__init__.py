@@ -190,7 +190,7 @@ class Redis(DriverSource, MetadataSource):
         return "at_most_once" if self.channel is not None else "exactly_once"
 
     def target(self) -> str | None:
-        return None if self.channel else f"{self.target_name} at {self.server.place}"
+        return None if self.channel else f"{self.target_name} at {self.server.address}"
 
     def stream_problem(self) -> tuple[str, str] | None:
         if self.stream is None:

@@ -52,9 +52,9 @@ class RedisWriter:
         if problem := self._options.mode_problem(context.mode):
             raise DeliveryError(problem, where=context.sink)
         self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._client.get)
-        place = f"{self._options.target_name} of {self._server.place}"
-        ledger = self._ledger = Ledger(self._key, context, place)
-        with self._errors("cannot be opened"):
+        target = f"{self._options.target_name} of {self._server.address}"
+        ledger = self._ledger = Ledger(self._key, context, target)
+        with self._translate_errors("cannot be opened"):
             committed = ledger.take_over()
         reach("redis.fenced")
         return committed
@@ -84,11 +84,11 @@ class RedisWriter:
             self._ledger.commit(epoch)
 
     def _retry(self, action: str, run: Callable[[], _Result]) -> _Result:
-        with self._errors(action):
+        with self._translate_errors(action):
             return retry(self._server, self._options.retry_seconds, run, self._client.close)
 
     @contextmanager
-    def _errors(self, action: str) -> Iterator[None]:
+    def _translate_errors(self, action: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -96,7 +96,7 @@ class RedisWriter:
             if translation is None:
                 raise
             what, hint = translation
-            text = f"{self._options.target_name} of {self._server.place} {action}: {what}"
+            text = f"{self._options.target_name} of {self._server.address} {action}: {what}"
             raise DeliveryError(text, where=self._sink, hint=hint) from error
 
     @property

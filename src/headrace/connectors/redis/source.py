@@ -82,8 +82,9 @@ class RedisReader:
             translation = entries.server.translate_error(error)
             if translation is None:
                 raise
-            what = f"the stream `{entries.stream}` of {entries.server.place} cannot be read: {translation[0]}"
-            raise SourceError(what, where=context.source, hint=translation[1]) from error
+            message, hint = translation
+            what = f"the stream `{entries.stream}` of {entries.server.address} cannot be read: {message}"
+            raise SourceError(what, where=context.source, hint=hint) from error
 
     def _metadata(self, *, struct: bool) -> list[str]:
         columns = [

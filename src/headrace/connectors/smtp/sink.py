@@ -33,7 +33,7 @@ class MailServer:
         self._options = options
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"{self._options.host}:{self._options.port}"
 
     def connect(self) -> smtplib.SMTP:
@@ -167,8 +167,8 @@ class SmtpPublisher:
 
     def _error(self, error: Exception) -> DeliveryError:
         what, hint = self._server.translate_error(error) or (str(error), "")
-        place = f"the mail server at {self._server.place} {what}"
-        return DeliveryError(place, where=self._context.sink, hint=hint)
+        text = f"the mail server at {self._server.address} {what}"
+        return DeliveryError(text, where=self._context.sink, hint=hint)
 
 
 def _text(answer: bytes | str) -> str:

@@ -11,7 +11,7 @@ from headrace.connectors.sql.table import RETRACTION, Table
 
 FENCING, LEDGER, STAGING = "_headrace_fencing", "_headrace_epochs", "_headrace_stage"
 ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
-"""Additional columns of a staging table: the task attempt that loaded the row, and its place in the epoch."""
+"""Additional columns of a staging table: the task attempt that loaded the row, and the row number."""
 
 
 class Session(Protocol):
@@ -55,7 +55,7 @@ class Dialect(ABC):
     lock_rows: ClassVar[str] = " FOR UPDATE"
     """Suffix of a query that locks the rows it reads."""
     insert_first: ClassVar[bool] = False
-    """True if a plain INSERT is so much cheaper than an upsert that it is tried first for new keys."""
+    """True to try a plain INSERT before an upsert, where it is much cheaper."""
     hidden_columns: ClassVar[dict[str, str]] = {}
     """Columns that every table has although `columns` does not return them, with their declared types."""
     text_forms: ClassVar[TextForms] = TextForms()
@@ -65,7 +65,7 @@ class Dialect(ABC):
 
     @property
     @abstractmethod
-    def place(self) -> str:
+    def address(self) -> str:
         """The address of the database, without the password."""
 
     @abstractmethod
@@ -114,7 +114,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def spark_type(self, declared: str) -> str:
-        """Return the Spark type for a declared type; `string` if there is no closer one."""
+        """Return the Spark type for a declared type; `string` by default."""
 
     @abstractmethod
     def as_text(self, name: str, declared: str | None = None) -> str:

@@ -60,7 +60,7 @@ class TableReader:
         with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
             rows = table.all_rows(session, self._cursor.first if self._cursor else {"after": None})
-        # As text, which the database and Spark read alike; Spark casts each column to its type.
+        # As text, in a form that both the database and Spark read; Spark casts each column to its type.
         return _cast_columns(spark.createDataFrame(rows, _text_schema(types)), kinds, types)
 
     def close(self) -> None:

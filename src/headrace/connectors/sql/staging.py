@@ -35,7 +35,7 @@ class Staging(Protocol):
     """Stages the epochs of one run of a sink."""
 
     def open(self, session: Session, prefix: str, token: int) -> None:
-        """Remove what older runs of the sink left, and use names made of prefix and fencing token."""
+        """Remove staging tables of older runs, and use names of prefix and fencing token."""
         ...
 
     def prepare(self, session: Session, table: Table) -> None:

@@ -57,7 +57,7 @@ class TableWriter:
                 problem, where=context.sink, hint="add key=[...], or write with mode append or complete"
             )
         tables = LedgerTables(self._dialect, context, self._session.get)
-        ledger = self._ledger = Ledger(tables, context, f"`{self._target}` at {self._dialect.place}")
+        ledger = self._ledger = Ledger(tables, context, f"`{self._target}` at {self._dialect.address}")
         digest = sha256(f"{context.pipeline}\n{context.sink}".encode()).hexdigest()[:12]
         with self._translate_errors("cannot be opened"):
             session = self._session.get()
@@ -122,7 +122,7 @@ class TableWriter:
         counts = f"SELECT count(*), count(CASE WHEN {null_key} THEN 1 END) FROM ({rows}) s"
         count, null_keys = map(int, session.rows(counts)[0])
         if count != staged.rows:  # staging tables do not survive a crash of the server
-            what = f"the server restarted and kept {count} of {staged.rows} staged rows"
+            what = f"the server restarted and lost {staged.rows - count} of {staged.rows} staged rows"
             hint = "run again: the epoch is read and written again, and no row is lost"
             raise self._delivery_error(f"cannot commit epoch {epoch}", what, hint)
         if not table.key:
@@ -196,7 +196,7 @@ class TableWriter:
         return None
 
     def _delivery_error(self, action: str, what: str, hint: str) -> DeliveryError:
-        text = f"the table `{self._target}` at {self._dialect.place} {action}: {what}"
+        text = f"the table `{self._target}` at {self._dialect.address} {action}: {what}"
         return DeliveryError(text, where=self._active_context.sink, hint=hint)
 
     def _reach(self, step: str) -> None:

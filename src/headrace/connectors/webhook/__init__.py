@@ -28,7 +28,7 @@ class Webhook(Connector):
     With the format json, which is the default, a request without `batch` has one object and a request with
     `batch` an array of objects; with csv and text, a request has one line per row. The address may have
     column values in path and query, `https://host/rooms/{room}`; rows with different addresses are sent
-    apart.
+    separately.
 
     A server that does not answer, or answers 408, 425, 429 or 5xx (except 501), is retried with backoff, or
     after the time in its `Retry-After`. Any other status fails the run.
@@ -95,7 +95,7 @@ class Webhook(Connector):
         return template_columns(self.url)
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The server's address, without path and query, which may hold a secret."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

@@ -29,7 +29,7 @@ class ReconnectingReceiver(Generic[_Connection]):
 
     Args:
         context: the run.
-        quiet: `settle` waits until no message has arrived for this long; None: it returns at once.
+        quiet: `settle` waits until no message has arrived for this long; None: it does not wait.
         retry_timeout: how long an unavailable server is retried; None: without a limit.
         backoff: the first and the longest pause before a reconnect, in seconds.
     """

@@ -40,7 +40,7 @@ def check_submission(submission: Submission, policy: Policy) -> None:
 
     Raises:
         OptionError: a Python file, a working directory or a setting is not accepted.
-        DocumentError: with every place in the document that is not accepted.
+        DocumentError: with every part of the document that is not accepted.
     """
     check_memory(submission.settings, policy)
     if not policy.is_restricted:

@@ -45,11 +45,11 @@ def create(
     from headrace.checkpoints.savepoints import create_savepoint
 
     graph, directory = _load(file, pipeline, checkpoint)
-    made = create_savepoint(graph.name, directory, name)
+    created = create_savepoint(graph.name, directory, name)
     if json:
-        show_json({**asdict(made), "path": str(made.path)})
+        show_json({**asdict(created), "path": str(created.path)})
     else:
-        print_message(f"{graph.name}: savepoint {name} is in {made.path}", "good")
+        print_message(f"{graph.name}: savepoint {name} is in {created.path}", "good")
 
 
 @savepoint.command("list")
