@@ -22,6 +22,12 @@ PipelineFiles = Annotated[list[Path], typer.Argument(metavar="FILE", help="Pipel
 PipelineName = Annotated[
     str | None, typer.Option("--pipeline", metavar="NAME", help="The pipeline, if the file builds several.")
 ]
+CheckpointDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint", metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."
+    ),
+]
 AsJson = Annotated[bool, flag("--json", help="Print the result as JSON.")]
 
 

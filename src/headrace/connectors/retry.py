@@ -140,6 +140,7 @@ class ReconnectingSession(Generic[_Session]):
         self._server, self._timeout = server, timeout
         self._reads, self._source = reads, source
         self._session = LazySession(server)
+        self._next_poll = 0.0
         self._unavailable_since: float | None = None
 
     def retry(self, action: Callable[[_Session], _Result]) -> _Result:
@@ -148,8 +149,15 @@ class ReconnectingSession(Generic[_Session]):
             lambda: retry(self._server, self._timeout, lambda: action(self._session.get()), self.close)
         )
 
-    def poll(self, now: float, default: _Result, action: Callable[[_Session], _Result]) -> _Result:
-        """Run an action once; return `default` while the server is unavailable, up to the timeout."""
+    def poll(self, every: float, default: _Result, action: Callable[[_Session], _Result]) -> _Result:
+        """Run an action at most once in `every` seconds.
+
+        Return `default` in between, and while the server is unavailable, up to the timeout.
+        """
+        now = time.monotonic()
+        if now < self._next_poll:
+            return default
+        self._next_poll = now + every
         try:
             result = action(self._session.get())
         except Exception as error:

@@ -7,12 +7,18 @@ import shlex
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import PipelineFile, PipelineName, check_pacing, flag, parse_pairs
+from headrace.cli.options import (
+    CheckpointDirectory,
+    PipelineFile,
+    PipelineName,
+    check_pacing,
+    flag,
+    parse_pairs,
+)
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
 from headrace.cli.terminal.output import err, print_message
@@ -69,10 +75,7 @@ def run(
             help="Start with a new checkpoint and move the previous one aside; lists the effect on sinks.",
         ),
     ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
-    ] = None,
+    checkpoint: CheckpointDirectory = None,
     guarantee: Annotated[
         Guarantee | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFile, PipelineName
+from headrace.cli.options import AsJson, CheckpointDirectory, PipelineFile, PipelineName
 from headrace.cli.terminal.output import print_message, show_json, show_lines
 from headrace.errors import OptionError
 from headrace.runtime.progress.row_accounting import count_of
@@ -33,10 +33,7 @@ _MAX_LINES = 5
 def state(
     file: PipelineFile,
     *,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
-    ] = None,
+    checkpoint: CheckpointDirectory = None,
     step: Annotated[str | None, typer.Option(metavar="NAME", help="Only this step.")] = None,
     key: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
+from headrace.cli.options import AsJson, CheckpointDirectory, PipelineFile, PipelineName, flag
 from headrace.cli.terminal.output import show_json, show_lines
 
 
@@ -33,10 +33,7 @@ def why(
         int, typer.Option(metavar="N", min=1, help="The number of last rows of the key to show.")
     ] = 5,
     no_input: Annotated[bool, flag("--no-input", help="Read only the checkpoint, not the sources.")] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
-    ] = None,
+    checkpoint: CheckpointDirectory = None,
     json: AsJson = False,
     pipeline: PipelineName = None,
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -78,7 +77,6 @@ class ShardEnumerator:
         self._session: ReconnectingSession[Any] = ReconnectingSession(
             options.service, options.retry_seconds, reads=f"the stream `{options.stream}`", source=source
         )
-        self._next_poll = 0.0
         self._caught_up: set[str] | None = None
         """The shards whose end is reached, in a run that processes the available records and stops."""
         self._prefetched: tuple[Position, Position, list[ShardRecords]] | None = None
@@ -94,11 +92,7 @@ class ShardEnumerator:
     def latest(self, start: Position) -> Position:
         if self._caught_up is not None:
             return self._session.retry(lambda client: self._plan(client, start))
-        now = time.monotonic()
-        if now < self._next_poll:
-            return start
-        self._next_poll = now + self._every
-        return self._session.poll(now, start, lambda client: self._plan(client, start))
+        return self._session.poll(self._every, start, lambda client: self._plan(client, start))
 
     def splits(self, start: Position, end: Position) -> list[bytes]:
         if self._prefetched is None or self._prefetched[:2] != (start, end):

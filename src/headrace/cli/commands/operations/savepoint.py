@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFile, PipelineName
+from headrace.cli.options import AsJson, CheckpointDirectory, PipelineFile, PipelineName
 from headrace.cli.terminal.output import print_message, show, show_json
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ savepoint = typer.Typer(
 )
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="The savepoint, such as before-v2.")]
-Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME.")
-]
 
 
 @savepoint.command()
@@ -30,7 +27,7 @@ def create(
     file: PipelineFile,
     name: SavepointName,
     *,
-    checkpoint: Checkpoint = None,
+    checkpoint: CheckpointDirectory = None,
     pipeline: PipelineName = None,
     json: AsJson = False,
 ) -> None:
@@ -54,7 +51,11 @@ def create(
 
 @savepoint.command("list")
 def list_(
-    file: PipelineFile, *, checkpoint: Checkpoint = None, pipeline: PipelineName = None, json: AsJson = False
+    file: PipelineFile,
+    *,
+    checkpoint: CheckpointDirectory = None,
+    pipeline: PipelineName = None,
+    json: AsJson = False,
 ) -> None:
     """List the savepoints of a pipeline, oldest first, with the last epoch of each query."""
     from headrace.checkpoints.savepoints import list_savepoints
@@ -76,7 +77,7 @@ def restore(
     file: PipelineFile,
     name: SavepointName,
     *,
-    checkpoint: Checkpoint = None,
+    checkpoint: CheckpointDirectory = None,
     pipeline: PipelineName = None,
     json: AsJson = False,
 ) -> None:
@@ -106,7 +107,7 @@ def delete(
     file: PipelineFile,
     name: SavepointName,
     *,
-    checkpoint: Checkpoint = None,
+    checkpoint: CheckpointDirectory = None,
     pipeline: PipelineName = None,
     json: AsJson = False,
 ) -> None:
