@@ -119,6 +119,15 @@ def literal(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def position_column(source: str, partition: str, offset: str) -> str:
+    """Return the column `__position` of a row; partition and offset are SQL expressions.
+
+    >>> position_column("tx", "''", "id")
+    "struct('tx' as source, '' as partition, id as offset) as __position"
+    """
+    return f"struct({literal(source)} as source, {partition} as partition, {offset} as offset) as __position"
+
+
 def json_text(path: str) -> str:
     """Return a struct, array or map as JSON."""
     return f"to_json({path}, {sql_map(JSON)})"

@@ -16,7 +16,7 @@ from headrace.devtools.ports import free_ports
 from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
-from headrace.jobs.security.throttle import MOST_FAILURES
+from headrace.jobs.security.throttle import MAX_FAILURES
 from headrace.jobs.service import JobService
 from tests.services.jobs.conftest import DOCUMENT, kill_all
 from tests.support.fake_service import COMMAND
@@ -132,8 +132,8 @@ def test_a_session_ends_with_the_logout(url: str) -> None:
 
 def test_guessing_passwords_is_slowed_down(url: str) -> None:
     wrong = {"user": "admin", "password": "wrong"}
-    answers = [httpx.post(f"{url}/api/v1/login", json=wrong).status_code for _ in range(MOST_FAILURES + 1)]
-    assert answers == [401] * MOST_FAILURES + [429]
+    answers = [httpx.post(f"{url}/api/v1/login", json=wrong).status_code for _ in range(MAX_FAILURES + 1)]
+    assert answers == [401] * MAX_FAILURES + [429]
     right = {"user": "admin", "password": PASSWORD}
     assert httpx.post(f"{url}/api/v1/login", json=right).status_code == 429
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from headrace.connectors import flatten
 from headrace.connectors.options import DurationOption
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
@@ -321,8 +322,7 @@ def literal(value: Any) -> str:
         return f"{value}L" if abs(value) > 2**31 - 1 else str(value)
     if isinstance(value, float):
         return f"{value!r}D"
-    text = value.isoformat() if isinstance(value, datetime) else str(value)
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return flatten.literal(value.isoformat() if isinstance(value, datetime) else str(value))
 
 
 def _build(name: str, options: Any) -> Recipe:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.files import Files
+from headrace.connectors.flatten import position_column
 from headrace.connectors.generator.recipes import NUMBER, Recipe, default_recipe, literal
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
@@ -73,9 +74,7 @@ class GeneratorReader:
             recipe = self._options.columns.get(field.name) or _default_recipe(field, context)
             value = self._value(field, recipe.sql(field.name, self._options.seed))
             frame = frame.selectExpr("*", f"{value} as {quote_name(field.name)}")
-        position = (
-            f"struct({literal(context.source)} as source, '' as partition, {NUMBER} as offset) as __position"
-        )
+        position = position_column(context.source, "''", NUMBER)
         return frame.selectExpr(*map(quote_name, schema.names), position)
 
     def _value(self, field: Field, expression: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from headrace.connectors.flatten import position_column
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Row, Transaction
 from headrace.connectors.postgres_cdc.slot import ReplicatedTable
 from headrace.connectors.sql.columns import cast_text
@@ -48,8 +49,7 @@ def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[
     if table.before is not None:
         old = f"struct({', '.join(cast('__old_'))})"
         columns.append(f"if(__had_old is null, null, {old}) as {quote_name(table.before)}")
-    position = f"struct('{table.source}' as source, '' as partition, __number as offset) as __position"
-    return frame.selectExpr(*columns, position)
+    return frame.selectExpr(*columns, position_column(table.source, "''", "__number"))
 
 
 def snapshot_rows(

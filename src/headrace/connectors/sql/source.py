@@ -10,6 +10,7 @@ import pyarrow
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.flatten import position_column
 from headrace.connectors.retry import connect, portable_errors
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
 from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTable
@@ -47,8 +48,7 @@ class TableReader:
         )
         read = _split_reader(table, self._cursor.retry_timeout, context.source)
         frame = splits.mapInArrow(read, f"{_text_schema(types)}, __split string, __number bigint")
-        position = f"struct('{context.source}' as source, __split as partition, __number as offset)"
-        return _cast_columns(frame, kinds, types, f"{position} as __position")
+        return _cast_columns(frame, kinds, types, position_column(context.source, "__split", "__number"))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         if self._cursor is not None and self._cursor.start == "latest":
