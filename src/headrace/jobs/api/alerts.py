@@ -23,7 +23,7 @@ def list_alerts(service: Service, job: str | None = None) -> list[AlertModel]:
 
 @router.get("/silences")
 def list_silences(service: Service) -> list[SilenceModel]:
-    """List the silences in force."""
+    """List the active silences."""
     return [SilenceModel(**asdict(silence)) for silence in service.alerts.silences(time.time())]
 
 

@@ -77,7 +77,7 @@ class SilenceRequest(BaseModel):
 
 
 class SilenceModel(BaseModel):
-    """A silence in force."""
+    """An active silence."""
 
     id: str
     until: float

@@ -75,7 +75,7 @@ class AlertStore:
         return silence
 
     def silences(self, now: float) -> list[Silence]:
-        """Return the silences in force."""
+        """Return the active silences."""
         query = "SELECT * FROM silences WHERE until > ? ORDER BY until"
         return [Silence(**row) for row in self._database.rows(query, (now,))]
 
