@@ -168,8 +168,8 @@ class ProcessorLoop:
             self._stop(self._runtime.failed[0])
 
     def _stop(self, failed: Failed) -> None:
-        visible = failed.row if failed.row is not None else failed.key
-        raise RuntimeError(stop_message(self._call.step, visible, failed.failure))
+        row = failed.row if failed.row is not None else failed.key
+        raise RuntimeError(stop_message(self._call.step, row, failed.failure))
 
     def _results(self) -> Iterator[pyarrow.RecordBatch]:
         emitted, failed = self._runtime.take()
