@@ -59,7 +59,7 @@ class FilesWriter:
         self._context = context
         if reason := self._options.mode_problem(context.mode):
             raise DeliveryError(reason, where=context.sink)
-        with self._wrap_errors(f"{self._root} cannot be written to"):
+        with self._translate_errors(f"{self._root} cannot be written to"):
             if local_path(self._root) is None:
                 self._store = HadoopStore(session_of_thread(), self._root)
             log = LedgerLog(self._store, f"{self._root}/{self._internal_directory}/log")
@@ -75,7 +75,7 @@ class FilesWriter:
         rows_frame = counter.frame
         if self._active_context.mode == "complete":
             rows_frame = rows_frame.coalesce(1)
-        with self._wrap_errors(f"epoch {epoch} cannot be written to {self._root}"):
+        with self._translate_errors(f"epoch {epoch} cannot be written to {self._root}"):
             writer = rows_frame.write.mode("overwrite").partitionBy(*self._options.partition_by)
             writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{place}")
             reach("files.staged")
@@ -86,7 +86,7 @@ class FilesWriter:
             raise TypeError("commit takes the result of stage")
         if epoch <= self._active_ledger.last_epoch:
             return
-        with self._wrap_errors(f"epoch {epoch} cannot be committed to {self._root}"):
+        with self._translate_errors(f"epoch {epoch} cannot be committed to {self._root}"):
             entry = self._active_ledger.commit(epoch, {"moves": staged.moves})
             reach("files.manifest")
             self._make_visible(entry)
@@ -149,7 +149,7 @@ class FilesWriter:
         return flat.encoding(self._options.encoding, self._format)
 
     @contextmanager
-    def _wrap_errors(self, what: str) -> Iterator[None]:
+    def _translate_errors(self, what: str) -> Iterator[None]:
         """Raise errors of the write as `DeliveryError`, or as `FencedError` if a newer run took over."""
         from pyspark.errors import PySparkException
 

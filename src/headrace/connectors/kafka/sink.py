@@ -44,7 +44,7 @@ class KafkaWriter(TopicWriter):
         self._context = context
         self._check_mode(context)
         spark = session_of_thread()
-        with self._wrap_errors("cannot be written to"):
+        with self._translate_errors("cannot be written to"):
             self._prepare_topics(ledger=True)
             self._producer = self._open_producer(spark)
             reach("kafka.fenced")
@@ -55,7 +55,7 @@ class KafkaWriter(TopicWriter):
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         shaped = self._records_of(frame)
-        with self._wrap_errors(f"cannot take epoch {epoch}"):
+        with self._translate_errors(f"cannot take epoch {epoch}"):
             self._abort()
             self._producer.beginTransaction()
             self._in_transaction = True
@@ -68,7 +68,7 @@ class KafkaWriter(TopicWriter):
 
     def commit(self, epoch: int, staged: Staged) -> None:
         ledger = require_open(self._ledger, "kafka")
-        with self._wrap_errors(f"cannot commit epoch {epoch}"):
+        with self._translate_errors(f"cannot commit epoch {epoch}"):
             if epoch <= ledger.last_epoch or not staged.rows:
                 self._abort()  # the epoch is committed, or empty
                 return

@@ -36,7 +36,7 @@ class KafkaReader:
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         self._group = self._options.group or f"{context.pipeline}.{context.source}"
-        with self._wrap_errors(context):
+        with self._translate_errors(context):
             start = properties.starting(self._options, self._partitions(spark))
             fast = not context.real_time and not self._options.metadata
             provider = _REAL_TIME_RECORDS if context.real_time else _RECORDS if fast else "kafka"
@@ -51,7 +51,7 @@ class KafkaReader:
                 where=context.source,
                 hint="set start to `earliest`, a time or offsets",
             )
-        with self._wrap_errors(context):
+        with self._translate_errors(context):
             start = properties.starting(self._options, self._partitions(spark))
             self.close()
             reader = spark.read.format("kafka").options(**properties.reading(self._options))
@@ -112,7 +112,7 @@ class KafkaReader:
         return [f.struct(*(columns[field].alias(name) for field, name in names.items())).alias("__metadata")]
 
     @contextmanager
-    def _wrap_errors(self, context: ReadContext) -> Iterator[None]:
+    def _translate_errors(self, context: ReadContext) -> Iterator[None]:
         from pyspark.errors import PySparkException
 
         try:

@@ -29,7 +29,7 @@ class TaskKafkaWriter(TopicWriter):
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         shaped = self._records_of(frame)
         producer = java_map(frame.sparkSession, properties.task_producer(self._options))
-        with self._wrap_errors(f"cannot take epoch {epoch}"):
+        with self._translate_errors(f"cannot take epoch {epoch}"):
             rows = int(kernel(frame.sparkSession).kafka.TaskSender.send(java_frame(shaped), producer))
         reach("kafka.sent")
         return StagedRows(rows)

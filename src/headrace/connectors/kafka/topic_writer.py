@@ -37,7 +37,7 @@ class TopicWriter:
         Spark's sink, which writes in real time, and a task's producer would wait for it without an error.
         """
         self._context = context
-        with self._wrap_errors("cannot be written to"):
+        with self._translate_errors("cannot be written to"):
             self._prepare_topics(ledger=False)
 
     def _check_mode(self, context: WriteContext) -> None:
@@ -59,7 +59,7 @@ class TopicWriter:
         return frame.selectExpr(*records.expressions(self._options, fields, where=self._active_context.sink))
 
     @contextmanager
-    def _wrap_errors(self, what: str) -> Iterator[None]:
+    def _translate_errors(self, what: str) -> Iterator[None]:
         """Raise errors of the client as `DeliveryError`, or `FencedError` if a newer run has taken over."""
         from pyspark.errors import PySparkException
 
