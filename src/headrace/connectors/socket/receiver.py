@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10
 _POLL_SECONDS = 0.1
-_LONGEST_LINE = 16 * 1024 * 1024
+_MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer line is divided; without a bound, a server that sends no newline would fill the memory."""
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class SocketReceiver(ReconnectingReceiver[socket.socket]):
             if not received:
                 break
             *lines, rest = (rest + received).split(b"\n")
-            if len(rest) > _LONGEST_LINE:
+            if len(rest) > _MAX_LINE_BYTES:
                 lines, rest = [*lines, rest], b""
             self._store(messages, lines)
         self._store(messages, [rest] if rest else [])  # the last line may have no newline

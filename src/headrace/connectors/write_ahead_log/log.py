@@ -37,8 +37,8 @@ _EPOCH_BYTES = 64 * 1024 * 1024
 _SYNC_SECONDS = 0.2
 _OVERHEAD = 4096
 """More than the metadata of a message needs."""
-_SEGMENTS = 8
-_LARGEST_SEGMENT = 16 * 1024 * 1024
+_MIN_SEGMENTS = 8
+_MAX_SEGMENT_BYTES = 16 * 1024 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class WriteAheadLog:
             SourceError: a file of the log is damaged.
         """
         self._directory, self._settings = directory, settings or LogSettings()
-        segment = min(self._settings.limit // _SEGMENTS, _LARGEST_SEGMENT)
+        segment = min(self._settings.limit // _MIN_SEGMENTS, _MAX_SEGMENT_BYTES)
         self._store = RecordStore(directory, segment)
         self._counters = Counters.read(directory)
         self._ids = MessageIds(directory)
