@@ -182,6 +182,11 @@ def test_a_request_that_is_too_large_is_refused(client: httpx.Client) -> None:
     assert document.status_code == 422
 
 
+def test_an_upgrade_may_be_as_large_as_a_submission(client: httpx.Client) -> None:
+    files = [("pipeline", ("p.yaml", DOCUMENT)), ("data", ("rows.csv", bytes(3 << 20)))]
+    assert client.post("/api/v1/jobs/0123456789ab/upgrade", files=files).status_code == 404
+
+
 @pytest.mark.parametrize("job", ["../../etc/passwd", "..%2f..%2fetc", "x" * 200, "0123456789ab"])
 def test_an_id_is_no_path(client: httpx.Client, job: str) -> None:
     assert client.get(f"/api/v1/jobs/{job}/logs").status_code == 404
