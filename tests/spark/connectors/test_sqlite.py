@@ -257,7 +257,7 @@ def test_full_database_keeps_the_epoch_out(spark: SparkSession, run: MakeRun, tm
     out = connect.sqlite(path=tmp_path / "x.db", table="t")
     writer = out.writer()
     writer.open(run())
-    writer._connect().execute("PRAGMA max_page_count = 8")  # type: ignore[attr-defined]
+    writer._session.get().execute("PRAGMA max_page_count = 8")  # type: ignore[attr-defined]
     frame = rows(spark, *[("a" * 1000, v) for v in range(100)])
     with pytest.raises(
         DeliveryError, match=r"cannot commit epoch 0: database or disk is full\n  hint: free some space"
@@ -271,7 +271,7 @@ def test_full_database_keeps_the_epoch_out(spark: SparkSession, run: MakeRun, tm
 def test_read_only_database_is_an_error(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     writer = connect.sqlite(path=tmp_path / "x.db", table="t").writer()
     writer.open(run())
-    writer._connect().execute("PRAGMA query_only = 1")  # type: ignore[attr-defined]
+    writer._session.get().execute("PRAGMA query_only = 1")  # type: ignore[attr-defined]
     with pytest.raises(DeliveryError, match="attempt to write a readonly database\n  hint: make the file"):
         writer.commit(0, writer.stage(0, rows(spark, ("a", 1))))
 
