@@ -11,6 +11,7 @@ from headrace.connectors import registry
 from headrace.errors import DocumentError, PlanError
 
 KINDS = ", ".join(registry.kinds())
+CONNECTORS = ", ".join(sorted(registry.kinds()))
 SOURCE_KEYS = ", ".join(
     sorted(
         {*registry.kinds(), "event_time", "format", "ingestion_time", "on_error", "processing_time", "schema"}
@@ -225,7 +226,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown connector",
         source("{memroy: {}, schema: id string}"),
-        f"p.yaml:3:8: unknown connector `memroy`\n  hint: did you mean `memory`? Known: {SOURCE_KEYS}",
+        f"p.yaml:3:8: unknown connector `memroy`\n  hint: did you mean `memory`? Known: {CONNECTORS}",
     ),
     (
         "two connectors",

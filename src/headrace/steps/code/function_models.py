@@ -42,6 +42,7 @@ class FunctionOptions(DocumentModel):
     """The value of `filter` in a document."""
 
     label = "the function"
+    short = "python"
     example = 'such as {python: "scoring:score", output: "id string, score double"}'
     python: Text = Field(description=PYTHON)
     on_error: OnFailure = Field(default="divert", description=ON_ERROR)

@@ -21,7 +21,7 @@ from headrace import formats
 from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role
 from headrace.connectors.roles import misplaced_options
-from headrace.errors import OptionError, did_you_mean
+from headrace.errors import OptionError, did_you_mean, nearest
 from headrace.formats import Format
 from headrace.formats.options import option_problems
 from headrace.schemas.fields import Schema
@@ -206,13 +206,14 @@ class ConnectorModel(DocumentModel):
             return None if set(data) - set(words) else problem_at(error["loc"], problem)
         if error["type"] != "extra_forbidden" or len(error["loc"]) > 1:
             return super().explain(error, data)
+        known = (*words, *kinds)
         if key in kinds:
             first = next(iter(data["connector"]))
             what, hint = f"expected one connector, got `{first}` and `{key}`", "remove one"
-        elif "connector" in data:
-            what, hint = f"unknown key `{key}` in {cls.label}", did_you_mean(key, (*words, *kinds))
+        elif "connector" in data or nearest(key, known) in words:
+            what, hint = f"unknown key `{key}` in {cls.label}", did_you_mean(key, known)
         else:
-            what, hint = f"unknown connector `{key}`", did_you_mean(key, (*words, *kinds))
+            what, hint = f"unknown connector `{key}`", did_you_mean(key, kinds)
         return problem_at(error["loc"], invalid(what, hint, kind=UNKNOWN_KEY))
 
     def shorten(self, data: dict[str, Any]) -> Any:

@@ -16,7 +16,8 @@ import org.apache.spark.sql.internal.SQLConf
  *
  * Spark's file manager uses Hadoop's local file system, which without its native library starts `chmod` and
  * `readlink` as processes, eight per file: about seventy at the end of a stateful micro-batch. In real-time mode
- * rows wait for them.
+ * rows wait for them. A run of 24 small micro-batches with a window took 7.2 to 7.5 s of CPU time with this class
+ * and 15 to 20 s without.
  */
 final class CheckpointFiles(path: Path, conf: Configuration) extends CheckpointFileManager {
   private val files: CheckpointFileManager = path.getFileSystem(conf) match {
