@@ -79,7 +79,7 @@ class ProcessorRuntime:
     """The columns of each output; the main one is `main`."""
     name: str
     timeout: float | None = None
-    """The timeout of a call, in seconds."""
+    """The longest that a call may take, in seconds."""
     converters: Converters | None = None
     """Conversions of annotated state; None to read the annotations here."""
     calls: int = 0
