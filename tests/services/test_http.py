@@ -149,7 +149,7 @@ def test_port_in_use_is_an_error(tmp_path: Path) -> None:
         source = connect.http(listen=f"127.0.0.1:{port}")
         log = WriteAheadLog(tmp_path / "b")
         with pytest.raises(
-            SourceError, match=rf"can't listen on 127\.0\.0\.1:{port}: Address already in use"
+            SourceError, match=rf"cannot listen on 127\.0\.0\.1:{port}: Address already in use"
         ):
             PushReceiver(source, ReadContext("p", "tx", None, None, "")).start(log)
         log.close()

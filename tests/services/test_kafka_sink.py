@@ -16,6 +16,7 @@ from headrace.connectors import failpoints
 from headrace.connectors.base import WriteContext
 from headrace.connectors.kafka import records
 from headrace.connectors.kafka.sink import KafkaWriter
+from headrace.connectors.row_encoding import fields_of
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, FencedError
@@ -142,7 +143,7 @@ def test_rows_that_kafka_does_not_take_are_reported(
     soon = {"max.block.ms": "6000"}  # the client may have old metadata: it refreshes them
     far = get_refusal(spark.sql("select 7 p"), topic=name, partition_column="p", settings=soon)
     assert f"has no such topic or partition: Partition 7 of topic {name} with partition count 1" in far
-    assert "can't take epoch 0: Topic cannot be null" in get_refusal(
+    assert "cannot take epoch 0: Topic cannot be null" in get_refusal(
         spark.sql("select cast(null as string) t, 1 v"), topic_column="t"
     )
     assert "Invalid topics: [7 8]" in get_refusal(spark.sql("select '7 8' t, 1 v"), topic_column="t")
@@ -165,7 +166,7 @@ def far(spark: SparkSession, client: Client) -> Iterator[Callable[[DataFrame, st
         assert isinstance(writer, KafkaWriter)
         writers.append(writer)
         writer.open(run(name))
-        fields = records.fields_of(frame.schema.jsonValue())
+        fields = fields_of(frame.schema.jsonValue())
         made = records.expressions(
             connect.kafka(servers="s:1", topic=name, key="k", headers=["h"]), fields, where="far"
         )
@@ -283,7 +284,7 @@ def test_a_run_that_was_thought_dead_is_fenced_whether_it_stages_or_commits(
     zombies[1].open(run("fence"))
     deliver(sink, run("fence"), 0, rows(spark, ("new",), schema="line string"))
     with pytest.raises(
-        FencedError, match=r"fence: Kafka at .* can't commit epoch 0: a newer run has taken over"
+        FencedError, match=r"fence: Kafka at .* cannot commit epoch 0: a newer run has taken over"
     ):
         zombies[0].commit(0, staged)
     with pytest.raises(

@@ -82,7 +82,7 @@ def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic,
         OptionError, match=r"kafka produce: line 1: expected a JSON object with the field `card`, got 'x'"
     ):
         call(client, "produce", name, "--key", "card", stdin="x\n")
-    with pytest.raises(OptionError, match=r"kafka produce: /not/there can't be read: No such file"):
+    with pytest.raises(OptionError, match=r"kafka produce: /not/there cannot be read: No such file"):
         call(client, "produce", name, "/not/there")
     with pytest.raises(OptionError, match=r"kafka: expected a partition of `.*`, from 0 to 2, got 7"):
         call(client, "produce", name, "--partition", "7", stdin="x\n")
@@ -180,7 +180,7 @@ def test_a_group_is_moved_by_offset_and_by_time_and_reads_again(client: Client, 
     assert read_values(item, 3) == ["a", "b", "c"]
     item.commit(asynchronous=False)
     with pytest.raises(
-        OptionError, match=r"kafka replay: group `again` can't be moved: .*\n  hint: stop its members first"
+        OptionError, match=r"kafka replay: group `again` cannot be moved: .*\n  hint: stop its members first"
     ):
         call(client, "replay", "again", name, "--from", "1")
     item.close()
@@ -223,7 +223,7 @@ def test_a_broker_is_refused_a_port_that_is_taken_and_a_directory_in_use(
 ) -> None:
     port = broker.brokers[0].port
     with pytest.raises(
-        SetupError, match=rf"kafka up: port {port} can't be used: .*\n  hint: take another with --port"
+        SetupError, match=rf"kafka up: port {port} cannot be used: .*\n  hint: take another with --port"
     ):
         kafka_server.start(tmp_path, port=port)
     with pytest.raises(SetupError, match=r"kafka up: a Kafka of .* runs already, at 127\.0\.0\.1:\d+"):
@@ -235,12 +235,14 @@ def test_a_broker_is_refused_a_port_that_is_taken_and_a_directory_in_use(
 
 
 def test_a_broker_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"kafka up: .* can't be made a Kafka directory: .*num\.partitions"):
+    with pytest.raises(
+        SetupError, match=r"kafka up: .* cannot be formatted as a Kafka directory: .*num\.partitions"
+    ):
         kafka_server.start(tmp_path, port=0, settings={"num.partitions": "many"})
     (tmp_path / "node-1" / "data").mkdir(parents=True)
     (tmp_path / "node-1" / "data" / "meta.properties").write_text("version=9\n")
     with pytest.raises(
-        SetupError, match=r"kafka up: broker 1 didn't start: .*\n  hint: its log has more: .*server\.log"
+        SetupError, match=r"kafka up: broker 1 did not start: .*\n  hint: its log has more: .*server\.log"
     ):
         kafka_server.start(tmp_path, port=0)
 
@@ -256,7 +258,7 @@ def test_records_that_are_not_written_are_reported(
     monkeypatch.setitem(sys.modules, "confluent_kafka.admin", None)
     with pytest.raises(
         SetupError,
-        match=r"kafka: confluent-kafka can't be imported: .*\n  hint: pip install 'headrace\[kafka\]'",
+        match=r"kafka: confluent-kafka cannot be imported: .*\n  hint: pip install 'headrace\[kafka\]'",
     ):
         Client(client.servers)
 

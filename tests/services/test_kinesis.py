@@ -102,7 +102,7 @@ def test_an_interrupted_epoch_is_read_again(server: KinesisServer, stream: str) 
     replayed = ShardEnumerator(source, "tx")
     assert replayed.splits(start, end) == planned.splits(start, end)
     lost = {**end, "shards": {name: {**part, "count": 99} for name, part in end["shards"].items()}}
-    with pytest.raises(RuntimeError, match="can't be read again"):
+    with pytest.raises(RuntimeError, match="cannot be read again"):
         replayed.splits(start, lost)
 
 

@@ -211,13 +211,15 @@ def test_errors_name_the_server_and_a_remedy(
     frame = spark.sql("select 1 id")
     with pytest.raises(DeliveryError) as refused:
         deliver(connect.redis(url=server.url, stream=name), context(name), 0, frame)
-    assert f"stream `{name}` of Redis at 127.0.0.1:{server.port}/0 can't commit epoch 0" in refused.value.what
+    assert (
+        f"stream `{name}` of Redis at 127.0.0.1:{server.port}/0 cannot commit epoch 0" in refused.value.what
+    )
     assert "another type" in refused.value.hint
     with server.client() as client:  # the epoch is not in the ledger: nothing is lost
         client.delete(name)
         deliver(connect.redis(url=server.url, stream=name), context(name), 0, frame)
         assert client.xlen(name) == 1
-    with pytest.raises(DeliveryError, match=r"Redis at 127\.0\.0\.1:1 can't be opened"):
+    with pytest.raises(DeliveryError, match=r"Redis at 127\.0\.0\.1:1 cannot be opened"):
         deliver(connect.redis(url="redis://127.0.0.1:1", stream=name), context(name), 0, frame)
     with pytest.raises(DeliveryError, match="unknown column `crad`"):
         deliver(connect.redis(url=server.url, hash="x:{crad}"), context(name), 1, frame)
@@ -230,5 +232,5 @@ def test_errors_name_the_server_and_a_remedy(
         connect.redis(url="redis://127.0.0.1:1", stream=name, retry_timeout="0 seconds"),
         schema="id int",
     ).write("out", connect.console())
-    with pytest.raises(HeadraceError, match=r"Redis at 127\.0\.0\.1:1 can't be read"):
+    with pytest.raises(HeadraceError, match=r"Redis at 127\.0\.0\.1:1 cannot be read"):
         pipeline.run(until="caught_up", checkpoint=tmp_path)

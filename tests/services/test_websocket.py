@@ -207,7 +207,7 @@ def test_clients_are_disconnected_when_the_run_ends() -> None:
 def test_port_in_use_is_an_error() -> None:
     with broadcasting() as (_, place):
         sink = Broadcaster(connect.websocket(listen=place.removesuffix("/live")))
-        with pytest.raises(DeliveryError, match=r"out: can't listen on 127\S+: Address already in use"):
+        with pytest.raises(DeliveryError, match=r"out: cannot listen on 127\S+: Address already in use"):
             sink.open(WriteContext("p", "out", "c", "append", ""))
 
 

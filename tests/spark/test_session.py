@@ -168,7 +168,7 @@ except SetupError as error:
 def test_a_spark_that_does_not_start_reports_the_reason(tmp_path: Path, setting: str, reason: str) -> None:
     done = run_python(FAILS, tmp_path, setting)
     assert re.fullmatch(
-        f"spark: Spark didn't start: ({reason})\n  hint: its log has more: {tmp_path}/cache/logs/.*[.]log\n",
+        f"spark: Spark did not start: ({reason})\n  hint: see its log: {tmp_path}/cache/logs/.*[.]log\n",
         done.stdout,
     )
     assert done.stderr == ""

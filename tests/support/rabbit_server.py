@@ -36,7 +36,7 @@ class RabbitServer:
 
     def start(self) -> None:
         if not _PROGRAM.exists() or shutil.which("epmd") is None:
-            pytest.skip("RabbitMQ isn't installed: apt-get install rabbitmq-server")
+            pytest.skip("RabbitMQ is not installed: apt-get install rabbitmq-server")
         with (self.directory / "output.txt").open("ab") as output:
             self.process = subprocess.Popen(
                 [str(_PROGRAM)], stdout=output, stderr=output, env=self._environment(), start_new_session=True
@@ -44,7 +44,7 @@ class RabbitServer:
         deadline = time.monotonic() + TIMEOUT
         while not self._answers():
             assert self.process.poll() is None, (self.directory / "output.txt").read_text()[-2000:]
-            assert time.monotonic() < deadline, "RabbitMQ doesn't answer"
+            assert time.monotonic() < deadline, "RabbitMQ does not answer"
             time.sleep(0.2)
 
     def kill(self) -> None:

@@ -38,7 +38,7 @@ def program(name: str, package: str, *places: str) -> str:
     """Return the path of a server program, or skip the test with the package to install."""
     actual = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", *places]))
     if actual is None:
-        pytest.skip(f"{name} isn't installed: apt-get install {package}")
+        pytest.skip(f"{name} is not installed: apt-get install {package}")
     return actual
 
 
@@ -231,7 +231,7 @@ KINDS = {server.kind: server for server in (MariaDBServer, PostgresServer)}
 @contextmanager
 def started(kind: str) -> Iterator[Server]:
     """A server of a kind, for as long as the block lasts."""
-    # Not below pytest's directory, which a server that isn't root's can't enter.
+    # Not below pytest's directory, which a server that is not root's cannot enter.
     place = Path(tempfile.mkdtemp(prefix=f"headrace-{kind}-"))
     try:
         server = KINDS[kind](place)
@@ -254,7 +254,7 @@ def small_disk(megabytes: int) -> Iterator[Path]:
     )
     if mounted.returncode:
         place.rmdir()
-        pytest.skip(f"a small disk can't be mounted: {mounted.stderr.decode().strip()}")
+        pytest.skip(f"a small disk cannot be mounted: {mounted.stderr.decode().strip()}")
     try:
         yield place
     finally:

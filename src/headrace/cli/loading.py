@@ -28,8 +28,8 @@ from headrace.streams.pipeline import Pipeline, collecting
 PYTHON, YAML = (".py",), (".yaml", ".yml")
 _PACKAGE = str(Path(__file__).parent.parent)
 _PLACE_OF_MODULE = re.compile(r" \((/[^)]*|unknown location)\)$")
-_ENDS = 4
-"""Number of calls shown from each end of a deep stack."""
+_FRAMES = 4
+"""The number of frames shown from each end of a deep stack."""
 
 
 def load_all(path: Path) -> list[Pipeline]:
@@ -39,13 +39,13 @@ def load_all(path: Path) -> list[Pipeline]:
         LoadError: the file is missing, holds no pipeline, or fails.
         DocumentError: the document is invalid.
     """
-    _readable(path)
+    _check_readable(path)
     if path.suffix.lower() in YAML:
         return [Pipeline.from_yaml(path)]
-    pipelines = _run(path)
+    pipelines = _execute(path)
     if not pipelines:
         hint = 'build one at the top level: fraud = Pipeline("fraud"), not inside a function or an `if`'
-        raise LoadError("no pipeline is built there", where=str(path), hint=hint)
+        raise LoadError("it builds no pipeline", where=str(path), hint=hint)
     return pipelines
 
 
@@ -63,20 +63,20 @@ def load_one(path: Path, name: str | None = None) -> Pipeline:
             f"it builds {len(pipelines)} pipelines: {', '.join(names)}", where=str(path), hint=hint
         )
     if name is not None and names.count(name) != 1:
-        many = "is there more than once" if name in names else "isn't there"
-        raise LoadError(f"the pipeline `{name}` {many}", where=str(path), hint=did_you_mean(name, names))
+        what = f"several pipelines are named `{name}`" if name in names else f"unknown pipeline `{name}`"
+        raise LoadError(what, where=str(path), hint=did_you_mean(name, names))
     return pipelines[0] if name is None else pipelines[names.index(name)]
 
 
-def _readable(path: Path) -> None:
+def _check_readable(path: Path) -> None:
     if path.is_dir():
         inside = [file.name for file in sorted(path.iterdir()) if file.suffix.lower() in (*PYTHON, *YAML)]
-        hint = f"give a file of it: {path / inside[0]}" if inside else "there is no .py or .yaml file in it"
+        hint = f"name a file in it: {path / inside[0]}" if inside else "it has no .py or .yaml file"
         raise LoadError("it is a directory", where=str(path), hint=hint)
     if not path.exists():
         beside = sorted(file.name for file in path.parent.glob("*")) if path.parent.is_dir() else []
         known = [name for name in beside if name.endswith((*PYTHON, *YAML))]
-        raise LoadError("there is no such file", where=str(path), hint=did_you_mean(path.name, known))
+        raise LoadError("no such file", where=str(path), hint=did_you_mean(path.name, known))
     if path.suffix.lower() not in (*PYTHON, *YAML):
         raise LoadError(
             f"expected a .py, .yaml or .yml file, got {path.suffix or 'no suffix'}",
@@ -84,16 +84,16 @@ def _readable(path: Path) -> None:
             hint="a pipeline is a Python file or a YAML document",
         )
     if not os.access(path, os.R_OK):
-        raise LoadError("it can't be read", where=str(path), hint=f"chmod u+r {path}")
+        raise LoadError("it cannot be read", where=str(path), hint=f"chmod u+r {path}")
 
 
-def _run(path: Path) -> list[Pipeline]:
+def _execute(path: Path) -> list[Pipeline]:
     path = path.absolute()
     if str(path.parent) not in sys.path[:1]:
         sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(f"headrace_file_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise LoadError("Python can't load it", where=str(path))
+        raise LoadError("Python cannot load it", where=str(path))
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look up their module here to resolve annotations
     with collecting() as pipelines:
@@ -102,11 +102,9 @@ def _run(path: Path) -> list[Pipeline]:
         except HeadraceError as error:
             raise _with_location(error, path) from error
         except SyntaxError as error:
-            raise _spelling_hint(error, path) from error
+            raise _syntax_error(error, path) from error
         except SystemExit as error:
-            raise LoadError(
-                "it ends Python (sys.exit) while it is loaded", where=_place(error, path)
-            ) from error
+            raise LoadError("it calls sys.exit while it is loaded", where=_place(error, path)) from error
         except Exception as error:
             raise _load_error(error, path) from error
     return list(pipelines)
@@ -121,21 +119,23 @@ def _with_location(error: HeadraceError, path: Path) -> HeadraceError:
     return type(error)(error.what, where=where, hint=error.hint)
 
 
-def _spelling_hint(error: SyntaxError, path: Path) -> LoadError:
+def _syntax_error(error: SyntaxError, path: Path) -> LoadError:
     file = _short(error.filename or str(path))
     where = f"{file}:{error.lineno or 1}:{error.offset or 1}"
     code = (error.text or "").rstrip()
-    shown = f"\n    {code.strip()}" if code.strip() else ""
-    return LoadError(f"{type(error).__name__}: {error.msg}{shown}", where=where)
+    excerpt = f"\n    {code.strip()}" if code.strip() else ""
+    return LoadError(f"{type(error).__name__}: {error.msg}{excerpt}", where=where)
 
 
 def _load_error(error: Exception, path: Path) -> LoadError:
     frames = [f"{_short(f.filename)}:{f.lineno} in {f.name}: {f.line}" for f in _frames(error.__traceback__)]
-    if len(frames) > 2 * _ENDS:
-        frames[_ENDS:-_ENDS] = [f"... {len(frames) - 2 * _ENDS} more ..."]
-    way = "".join(f"\n    {frame}" for frame in frames) if len(frames) > 1 else ""
+    if len(frames) > 2 * _FRAMES:
+        frames[_FRAMES:-_FRAMES] = [f"... {len(frames) - 2 * _FRAMES} more ..."]
+    stack = "".join(f"\n    {frame}" for frame in frames) if len(frames) > 1 else ""
     reason = _PLACE_OF_MODULE.sub("", str(error))
-    return LoadError(f"{type(error).__name__}: {reason}{way}", where=_place(error, path), hint=advice(error))
+    return LoadError(
+        f"{type(error).__name__}: {reason}{stack}", where=_place(error, path), hint=advice(error)
+    )
 
 
 def _place(error: BaseException, path: Path) -> str:

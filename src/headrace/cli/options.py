@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from headrace.durations import microseconds
-from headrace.errors import OptionError
+from headrace.errors import LoadError, OptionError
 
 
 def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - the name in typer
@@ -19,9 +20,36 @@ def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - the name i
 PipelineFile = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline: a .py or .yaml file.")]
 PipelineFiles = Annotated[list[Path], typer.Argument(metavar="FILE", help="Pipelines: .py or .yaml files.")]
 PipelineName = Annotated[
-    str | None, typer.Option("--pipeline", metavar="NAME", help="Which one, if the file builds several.")
+    str | None, typer.Option("--pipeline", metavar="NAME", help="The pipeline, if the file builds several.")
 ]
-AsJson = Annotated[bool, flag("--json", help="Print it as JSON.")]
+CheckpointDirectory = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint", metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."
+    ),
+]
+AsJson = Annotated[bool, flag("--json", help="Print the result as JSON.")]
+
+
+def parse_pairs(items: Iterable[str] | None, *, where: str, example: str) -> dict[str, str]:
+    """Return the settings of a repeated option KEY=VALUE.
+
+    Raises:
+        OptionError: an item has another form.
+    """
+    pairs = {}
+    for item in items or ():
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise OptionError(f"expected KEY=VALUE, got {item!r}", where=where, hint=f"such as {example}")
+        pairs[key.strip()] = value.strip()
+    return pairs
+
+
+def check_file(file: Path) -> None:
+    """Raise `LoadError` if a file does not exist."""
+    if not file.is_file():
+        raise LoadError("no such file", where=str(file), hint=f"the current directory is {Path.cwd()}")
 
 
 def check_pacing(command: str, once: bool, drain: bool, every: str | None, real_time: bool) -> None:

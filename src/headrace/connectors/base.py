@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headrace.errors import OptionError, Problem
+from headrace.connectors.retry import find_problem
+from headrace.errors import DeliveryError, OptionError, Problem
 from headrace.formats import Format
 from headrace.formats.options import first_problem
 from headrace.schemas.fields import Schema
@@ -28,7 +29,7 @@ Carries = Literal["bytes", "rows"]
 Guarantee = Literal["at_most_once", "at_least_once", "exactly_once"]
 WriteMode = Literal["append", "update", "complete"]
 Load = Literal["table", "key"]
-"""How a lookup reads its table: held whole, or by key."""
+"""How a lookup reads its table: the whole table, or rows by key."""
 
 
 DELETED = "__deleted"
@@ -54,8 +55,10 @@ class Connector(BaseModel):
     roles: ClassVar[frozenset[Role]]
     delivers: ClassVar[Guarantee] = "at_least_once"
     """The strongest guarantee of a sink of this kind; unused by pure sources."""
+    append_only: ClassVar[str] = ""
+    """The target of a sink that does not support mode `complete`, such as "a topic"; empty if it does."""
     has_partitions: ClassVar[bool] = False
-    """True if the source system has partitions with a record order of their own; positions name them."""
+    """True if the source has partitions, each with its own record order; positions name the partition."""
     listable: ClassVar[bool] = False
     """True if `listing()` returns all rows on demand, as a table of rules needs."""
     loads: ClassVar[frozenset[Load]] = frozenset({"table"})
@@ -84,7 +87,7 @@ class Connector(BaseModel):
 
     @property
     def source_guarantee(self) -> Guarantee:
-        """The guarantee with which a source delivers what its server or its clients sent."""
+        """The guarantee with which a source delivers the messages of its server or clients."""
         return "exactly_once" if self.replayable else "at_most_once"
 
     @property
@@ -94,7 +97,7 @@ class Connector(BaseModel):
 
     @property
     def carries(self) -> Carries:
-        """`bytes`, to be decoded by a format, or `rows`, which have their columns already."""
+        """`bytes` that a format decodes, or `rows` with columns."""
         return "bytes"
 
     @property
@@ -157,19 +160,25 @@ class Connector(BaseModel):
 
     def mode_problem(self, mode: WriteMode) -> str:
         """Return the reason why this sink cannot write in that mode; empty if it can."""
+        if mode == "complete" and self.append_only:
+            return f"{self.append_only} cannot be replaced: use mode `update`"
         return ""
 
     def explain_failure(self, failure: str) -> Problem | None:
-        """Translate the failure of a Spark query, if this connector's server or client caused it."""
-        return None
+        """Translate the failure of a Spark query, if this connector's server or client caused it.
+
+        By default, return the problem of an error that `connectors/retry.py` made portable.
+        """
+        problem = find_problem(failure)
+        return problem if problem is not None and problem.where else None
 
     def reader(self) -> Reader:
         """Return the reader; loads pyspark."""
-        raise OptionError(f"{self.kind} can't be read from", where=self.kind)
+        raise OptionError(f"{self.kind} cannot be read from", where=self.kind)
 
     def listing(self) -> Listing:
         """Return the object that lists all rows, without Spark."""
-        raise OptionError(f"the rows of {self.kind} can't be listed", where=self.kind)
+        raise OptionError(f"the rows of {self.kind} cannot be listed", where=self.kind)
 
     def content_version(self) -> str | None:
         """Return text that changes with the content of a lookup table; None if the content has to be read."""
@@ -177,11 +186,11 @@ class Connector(BaseModel):
 
     def key_table(self, context: LookupContext) -> KeyTable:
         """Return the table of a lookup by key; connects to its server if the columns are unknown."""
-        raise OptionError(f"{self.kind} can't be read by key", where=self.kind)
+        raise OptionError(f"{self.kind} cannot be read by key", where=self.kind)
 
     def writer(self) -> Writer:
         """Return a new writer, one per run; loads pyspark."""
-        raise OptionError(f"{self.kind} can't be written to", where=self.kind)
+        raise OptionError(f"{self.kind} cannot be written to", where=self.kind)
 
 
 @dataclass(frozen=True)
@@ -193,7 +202,7 @@ class ReadContext:
     schema: Schema | None
     format: Format | None
     directory: str
-    """A directory for the reader's own files; it lives as long as the checkpoint."""
+    """A directory for the files of the reader, kept as long as the checkpoint."""
     real_time: bool = False
     """True in real-time mode, which only Spark's own sources support."""
 
@@ -247,7 +256,7 @@ class KeyTable(Protocol):
         ...
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The address of the table, without a password."""
         ...
 
@@ -271,7 +280,7 @@ class Listing(Protocol):
         """Return all current rows, with values as text.
 
         Raises:
-            SourceError: the table can't be read; a later call may succeed.
+            SourceError: the table cannot be read; a later call may succeed.
         """
         ...
 
@@ -384,7 +393,21 @@ class Upserting(Protocol):
 
 @dataclass(frozen=True)
 class StagedRows:
-    """The simplest `Staged`: a row count and details for the writer's own use."""
+    """A simple `Staged`: the number of rows, and details for the writer."""
 
     rows: int
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+_T = TypeVar("_T")
+
+
+def require_open(part: _T | None, where: str) -> _T:
+    """Return a part of a writer that `open` sets.
+
+    Raises:
+        DeliveryError: the writer is not open.
+    """
+    if part is None:
+        raise DeliveryError("the sink is not open", where=where)
+    return part

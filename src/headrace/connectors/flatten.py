@@ -26,7 +26,7 @@ _OPTIONS = {
     "header": "header",
     "null_text": "nullValue",
 }
-SPREAD = ("window", "pane")
+_FLATTENED = ("window", "pane")
 """The structs whose fields become columns."""
 _YEAR_MONTH = ("interval year", "interval month")
 _SECONDS = "unix_micros(timestamp_micros(0) + {path}) / 1000000D"
@@ -42,7 +42,7 @@ def expressions(schema: dict[str, Any], *, text: bool) -> list[str]:
     >>> expressions({"fields": [{"name": "n", "type": "long"}, {"name": "day", "type": "date"}]}, text=True)
     ['`n` as `n`', 'cast(`day` as string) as `day`']
     """
-    return [f"{plain(path, kind, text)} as {quote_name(name)}" for name, path, kind in columns(schema)]
+    return [f"{plain_value(path, kind, text)} as {quote_name(name)}" for name, path, kind in columns(schema)]
 
 
 def json_expressions(schema: dict[str, Any]) -> list[str]:
@@ -65,12 +65,12 @@ def json_value(path: str, kind: Any) -> str:
 def columns(schema: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield name, SQL expression and Spark's JSON type of each plain column."""
     for column in schema["fields"]:
-        yield from spread(column["name"], quote_name(column["name"]), column["type"])
+        yield from flatten_column(column["name"], quote_name(column["name"]), column["type"])
 
 
-def spread(name: str, path: str, kind: Any) -> Iterator[tuple[str, str, Any]]:
+def flatten_column(name: str, path: str, kind: Any) -> Iterator[tuple[str, str, Any]]:
     """Yield the plain columns of one column: itself, its seconds, or the fields of a window or pane."""
-    if name in SPREAD and isinstance(kind, dict) and kind["type"] == "struct":
+    if name in _FLATTENED and isinstance(kind, dict) and kind["type"] == "struct":
         for part in kind["fields"]:
             yield f"{name}_{part['name']}", f"{path}.{quote_name(part['name'])}", part["type"]
     elif _is_day_time(kind):
@@ -84,7 +84,7 @@ def _is_day_time(kind: Any) -> bool:
     return isinstance(kind, str) and kind.startswith("interval") and not kind.startswith(_YEAR_MONTH)
 
 
-def plain(path: str, kind: Any, text: bool) -> str:
+def plain_value(path: str, kind: Any, text: bool) -> str:
     """Return the expression of a column as a plain value; structs, arrays and maps as JSON."""
     if isinstance(kind, dict) or kind == "variant":
         return json_text(path)
@@ -117,6 +117,15 @@ def sql_map(options: dict[str, str]) -> str:
 def literal(value: str) -> str:
     """Return text as an SQL literal."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def position_column(source: str, partition: str, offset: str) -> str:
+    """Return the column `__position` of a row; partition and offset are SQL expressions.
+
+    >>> position_column("tx", "''", "id")
+    "struct('tx' as source, '' as partition, id as offset) as __position"
+    """
+    return f"struct({literal(source)} as source, {partition} as partition, {offset} as offset) as __position"
 
 
 def json_text(path: str) -> str:

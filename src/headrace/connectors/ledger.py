@@ -17,7 +17,7 @@ from headrace.connectors.base import WriteContext
 from headrace.errors import FencedError
 
 _MAX_CHECKPOINTS = 32
-"""Checkpoint ids per entry; an older checkpoint can only come back from a backup."""
+"""The maximum number of checkpoint ids per entry; older ones are only restored from a backup."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Ledger:
     Args:
         storage: stores the entries.
         context: the sink and the checkpoint id.
-        place: the target, for errors: "`totals` at db:5432/shop".
+        target: the target, for errors: "`totals` at db:5432/shop".
     """
 
-    def __init__(self, storage: LedgerStorage, context: WriteContext, place: str) -> None:
-        self._storage, self._context, self._place = storage, context, place
+    def __init__(self, storage: LedgerStorage, context: WriteContext, target: str) -> None:
+        self._storage, self._context, self._target = storage, context, target
         self._entry = LedgerEntry()
 
     @property
@@ -136,7 +136,7 @@ class Ledger:
         """Return the error of a run that a newer one has locked out."""
         what = "nothing is" if epoch is None else f"epoch {epoch} is not"
         return FencedError(
-            f"{what} written: a newer run has taken over {self._place}",
+            f"{what} written: a newer run has taken over {self._target}",
             where=self._context.sink,
             hint="two runs of one pipeline write here; stop one of them",
         )

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import PlainValidator, WithJsonSchema, field_validator
 
+from headrace.connectors.base import Connector
 from headrace.errors import did_you_mean
 
 
-def _parse_metadata(value: Any) -> dict[str, str]:
+def parse_metadata(value: Any) -> dict[str, str]:
+    """Return a mapping from fields to column names, for a field, a list of fields or a mapping.
+
+    Raises:
+        ValueError: it is none of them, or two fields have the same column name.
+    """
     if isinstance(value, Mapping):
         names = dict(value)
     else:
@@ -22,21 +28,34 @@ def _parse_metadata(value: Any) -> dict[str, str]:
     return columns
 
 
-def check_metadata(fields: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Check that a connector has the fields; for validators of options.
-
-    Raises:
-        ValueError: it has no such field.
-    """
-    for field in fields:
-        if field not in known:
-            raise ValueError(f"unknown metadata `{field}`: {did_you_mean(field, known)}")
-
-
 _WORD = {"type": "string"}
 MetadataOption = Annotated[
     str | Sequence[str] | Mapping[str, str],
-    PlainValidator(_parse_metadata),
+    PlainValidator(parse_metadata),
     WithJsonSchema({"anyOf": [_WORD, {"type": "array", "items": _WORD}, {"type": "object"}]}),
 ]
 """Validated as a mapping from fields to column names."""
+
+
+class MetadataSource(Connector):
+    """A connector whose messages have metadata. A subclass declares the option `metadata`."""
+
+    metadata_types: ClassVar[Mapping[str, str]] = {}
+    """The metadata of a message that can become columns: name to Spark type."""
+
+    @field_validator("metadata", check_fields=False)
+    @classmethod
+    def _check_metadata(cls, metadata: Mapping[str, str]) -> Mapping[str, str]:
+        for field in metadata:
+            if field not in cls.metadata_types:
+                raise ValueError(f"unknown metadata `{field}`: {did_you_mean(field, cls.metadata_types)}")
+        return metadata
+
+    @property
+    def columns_of_metadata(self) -> Mapping[str, str]:
+        """The metadata that become columns: name to column name."""
+        return dict(getattr(self, "metadata", {}))
+
+    @property
+    def metadata_columns(self) -> tuple[str, ...]:
+        return tuple(self.columns_of_metadata.values())

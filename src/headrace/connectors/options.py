@@ -42,6 +42,15 @@ def _parse_duration(duration: Any) -> str | None:
         raise ValueError(f"expected a duration such as `30 seconds` ({error.what})") from error
 
 
+def seconds_of(duration: str | timedelta) -> float:
+    """Return a duration option in seconds.
+
+    >>> seconds_of("500 milliseconds")
+    0.5
+    """
+    return durations.microseconds(duration) / 1e6
+
+
 def bytes_of(size: str | int) -> int:
     """Return the number of bytes of a size option.
 

@@ -1,4 +1,4 @@
-"""The installed connectors: those of Headrace, and those of the entry point `headrace.connectors`."""
+"""The installed connectors: the built-in ones, and those of the entry point `headrace.connectors`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def kinds() -> tuple[str, ...]:
 
 
 def built_in() -> tuple[str, ...]:
-    """Return the names of the connectors that come with Headrace, sorted."""
+    """Return the names of the built-in connectors, sorted."""
     return tuple(sorted(_BUILT_IN))
 
 

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError, Problem
@@ -18,7 +18,7 @@ _MARK = "server error: "
 
 
 class RetryCount:
-    """The retries of this process."""
+    """Counts the retries of this process."""
 
     def __init__(self) -> None:
         self.value = 0
@@ -48,7 +48,7 @@ class Server(Protocol[_Session_co]):
     """A server to connect to, and the meaning of its errors."""
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The server's address, without the password."""
         ...
 
@@ -100,8 +100,34 @@ def connect(server: Server[_Session], timeout: float) -> Iterator[_Session]:
         yield session
 
 
+class LazySession(Generic[_Session]):
+    """A session that is opened on first use, and again after `close`."""
+
+    def __init__(self, server: Server[_Session]) -> None:
+        self._server = server
+        self._session: _Session | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True if a session is open."""
+        return self._session is not None
+
+    def get(self) -> _Session:
+        """Return the session; open it if necessary."""
+        if self._session is None:
+            self._session = self._server.connect()
+        return self._session
+
+    def close(self) -> None:
+        """Close the session; the connection may be lost already."""
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(Exception):
+                session.close()
+
+
 class ReconnectingSession(Generic[_Session]):
-    """A lazily opened session for repeated polling; reconnects after the server was unavailable.
+    """A session of a source for repeated polling; reconnects after the server was unavailable.
 
     Args:
         server: the server.
@@ -113,19 +139,27 @@ class ReconnectingSession(Generic[_Session]):
     def __init__(self, server: Server[_Session], timeout: float, *, reads: str, source: str) -> None:
         self._server, self._timeout = server, timeout
         self._reads, self._source = reads, source
-        self._session: _Session | None = None
+        self._session = LazySession(server)
+        self._next_poll = 0.0
         self._unavailable_since: float | None = None
 
     def retry(self, action: Callable[[_Session], _Result]) -> _Result:
         """Run an idempotent action, retrying while the server is unavailable."""
         return self.translate(
-            lambda: retry(self._server, self._timeout, lambda: action(self._connect()), self.close)
+            lambda: retry(self._server, self._timeout, lambda: action(self._session.get()), self.close)
         )
 
-    def poll(self, now: float, default: _Result, action: Callable[[_Session], _Result]) -> _Result:
-        """Run an action once; return `default` while the server is unavailable, up to the timeout."""
+    def poll(self, every: float, default: _Result, action: Callable[[_Session], _Result]) -> _Result:
+        """Run an action at most once in `every` seconds.
+
+        Return `default` in between, and while the server is unavailable, up to the timeout.
+        """
+        now = time.monotonic()
+        if now < self._next_poll:
+            return default
+        self._next_poll = now + every
         try:
-            result = action(self._connect())
+            result = action(self._session.get())
         except Exception as error:
             self.close()
             since = self._unavailable_since = self._unavailable_since or now
@@ -144,14 +178,7 @@ class ReconnectingSession(Generic[_Session]):
 
     def close(self) -> None:
         """Close the session; the next action opens another one."""
-        if self._session is not None:
-            self._session.close()
-        self._session = None
-
-    def _connect(self) -> _Session:
-        if self._session is None:
-            self._session = self._server.connect()
-        return self._session
+        self._session.close()
 
     def _translate(self, error: Exception) -> Exception:
         if isinstance(error, HeadraceError):
@@ -160,7 +187,7 @@ class ReconnectingSession(Generic[_Session]):
         if translation is None:
             return error
         message, hint = translation
-        what = f"{self._reads} at {self._server.place} can't be read: {message}"
+        what = f"{self._reads} at {self._server.address} cannot be read: {message}"
         return portable_error(Problem(self._source, what, hint))
 
 

@@ -1,9 +1,7 @@
-"""The roles that an option applies to.
-
-Some options of a connector are for sources only, others for sinks only.
+"""The roles that an option applies to: some options are for sources only, others for sinks only.
 
 A connector marks them by type, `start: SourceOption[str]`. An option that is set on a connector in another
-role is an error, and reference pages list the options of each role apart.
+role is an error. Reference pages list the options of each role separately.
 """
 
 from __future__ import annotations

@@ -44,12 +44,12 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
     """Return the expression of a row in a format, as text or binary; JSON if no format is set.
 
     Raises:
-        DeliveryError: the columns don't fit the format.
+        DeliveryError: the columns do not fit the format.
     """
     encoding = chosen.name if chosen is not None else "json"
     if encoding in _SINGLE:
         if [field.kind for field in fields.values()] != [_SINGLE[encoding]]:
-            columns = ", ".join(f"{name} {_word(field.kind)}" for name, field in fields.items())
+            columns = ", ".join(f"{name} {_type_name(field.kind)}" for name, field in fields.items())
             raise DeliveryError(
                 f"{encoding} takes one column of type {_SINGLE[encoding]}, got `{columns}`",
                 where=where,
@@ -62,17 +62,17 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
 
 
 def encode_columns(
-    chosen: object, fields: Fields, names: Sequence[str], where: str, *, apart: Iterable[str] = ()
+    chosen: object, fields: Fields, names: Sequence[str], where: str, *, exclude: Iterable[str] = ()
 ) -> str:
-    """Return the expression of a message as `encode_value` does, with the columns that an option names.
+    """Return the expression of a message with the named columns; see `encode_value`.
 
-    Without names, the message has all columns that are not sent apart, such as those of a topic.
+    Without names, the message has all columns except the excluded ones, such as those of a topic.
 
     Raises:
-        DeliveryError: a column is unknown, or the columns don't fit the format.
+        DeliveryError: a column is unknown, or the columns do not fit the format.
     """
-    others = set(apart)
-    wanted = names or [name for name in fields if name not in others] or list(fields)
+    excluded = set(exclude)
+    wanted = names or [name for name in fields if name not in excluded] or list(fields)
     selected = {name: find_column(name, fields, where) for name in wanted}
     return encode_value(chosen if isinstance(chosen, Format) else None, selected, where)
 
@@ -124,10 +124,14 @@ def encode_text(field: Field) -> str:
 
 def _flat_struct(fields: Fields) -> str:
     """Return a struct of plain values, for a line of CSV."""
-    columns = (part for name, field in fields.items() for part in flat.spread(name, field.path, field.kind))
-    plain = (f"{flat.plain(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns)
+    columns = (
+        part for name, field in fields.items() for part in flat.flatten_column(name, field.path, field.kind)
+    )
+    plain = (
+        f"{flat.plain_value(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns
+    )
     return f"struct({', '.join(plain)})"
 
 
-def _word(kind: Any) -> str:
+def _type_name(kind: Any) -> str:
     return kind if isinstance(kind, str) else str(kind["type"])

@@ -1,1 +1,1 @@
-"""Tools for development: a Kafka server, `doctor`."""
+"""Development tools: local Kafka, MQTT and Spark servers, their clients, `doctor` and templates."""

@@ -1,7 +1,6 @@
-"""Record a class archive: run small pipelines, and let the JVM store the classes that it has loaded.
+"""Records a class archive: runs small pipelines in a JVM that stores its loaded classes when it ends.
 
-A JVM stores them when it ends, so this runs as a process of its own: `python -m
-headrace.devtools.class_archive FILE`.
+This requires a separate process: `python -m headrace.devtools.class_archive FILE`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def record_archive(report: Callable[[str], None]) -> Path:
     archive = archive_path(find_java(), spark_home())
     if archive.exists():
         return archive
-    report("class archive: running small pipelines, to see which classes they load; about a minute")
+    report("class archive: running small pipelines to record their classes; this takes about a minute")
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as place:
         draft = Path(place) / archive.name

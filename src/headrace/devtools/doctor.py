@@ -1,4 +1,4 @@
-"""Check the requirements of Headrace on this machine, with the command that installs what is missing."""
+"""Checks the requirements of Headrace on this machine; a missing one has the command that installs it."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def examine(*, start_spark: bool = False) -> tuple[Check, ...]:
     """
     checks = [
         _python(),
-        _check_session("java", _java),
-        _check_session("spark", _spark),
-        _check_session("kernel", _kernel),
+        _run_check("java", _java),
+        _run_check("spark", _spark),
+        _run_check("kernel", _kernel),
         _cache(),
-        _check_session("class archive", _class_archive),
+        _run_check("class archive", _class_archive),
     ]
     if start_spark:
-        checks.append(_check_session("session", _session))
+        checks.append(_run_check("session", _session))
     return (*checks, *_jars(), *_connectors(), *_extras())
 
 
@@ -66,9 +66,9 @@ def healthy(checks: tuple[Check, ...]) -> bool:
     return all(check.status != "missing" for check in checks)
 
 
-def _check_session(name: str, look: Callable[[], Check]) -> Check:
+def _run_check(name: str, check: Callable[[], Check]) -> Check:
     try:
-        return look()
+        return check()
     except HeadraceError as error:
         return Check(name, "missing", error.what, error.hint)
 
@@ -79,11 +79,9 @@ def _python() -> Check:
 
 def _java() -> Check:
     java = find_java()
-    passed_over = [
-        f"passed over {other}" for other in candidates() if isinstance(other, Unfit) and other.present
-    ]
+    skipped = [f"skipped {other}" for other in candidates() if isinstance(other, Unfit) and other.present]
     fact = f"Java {java.version} from {java.origin}: {java.home}"
-    return Check("java", "ok", "; ".join([fact, *passed_over]))
+    return Check("java", "ok", "; ".join([fact, *skipped]))
 
 
 def _spark() -> Check:
@@ -92,18 +90,20 @@ def _spark() -> Check:
 
 
 def _kernel() -> Check:
-    made = kernel_jar.read_properties()
+    properties = kernel_jar.read_properties()
     sources = kernel_jar.checkout_sources()
     running = kernel_jar.spark_version(kernel_jar.find_spark_home())
-    if sources is not None and made.get("digest") != sources.digest:
-        state = "stale" if made else "not compiled"
+    if sources is not None and properties.get("digest") != sources.digest:
+        state = "stale" if properties else "not compiled"
         return Check("kernel", "optional", f"{state}; the next session compiles it", "make kernel")
-    if not made:
+    if not properties:
         return Check("kernel", "missing", "the jar is missing", "pip install --force-reinstall headrace")
-    if made["spark"] != running:
-        fact = f"compiled for Spark {made['spark']}, installed is {running}"
-        return Check("kernel", "missing", fact, f"pip install pyspark=={made['spark']}")
-    return Check("kernel", "ok", f"{kernel_jar.JAR.name} {made['digest'][:8]} for Spark {made['spark']}")
+    if properties["spark"] != running:
+        fact = f"compiled for Spark {properties['spark']}, installed is {running}"
+        return Check("kernel", "missing", fact, f"pip install pyspark=={properties['spark']}")
+    return Check(
+        "kernel", "ok", f"{kernel_jar.JAR.name} {properties['digest'][:8]} for Spark {properties['spark']}"
+    )
 
 
 def _cache() -> Check:
@@ -113,7 +113,7 @@ def _cache() -> Check:
         with TemporaryFile(dir=directory):
             return Check("cache", "ok", str(directory))
     except OSError as error:
-        fact = f"{directory} can't be written to: {error.strerror}"
+        fact = f"{directory} cannot be written to: {error.strerror}"
         return Check("cache", "missing", fact, "export HEADRACE_CACHE=<a directory>")
 
 
@@ -127,13 +127,13 @@ def _class_archive() -> Check:
 def _session() -> Check:
     from headrace.spark.session import open_session
 
-    borrowed = active_session() is not None
+    was_running = active_session() is not None
     session = open_session("headrace-doctor", report=lambda line: None)
     try:
         rows = session.range(3).count()
         return Check("session", "ok", f"Spark started and counted {rows} rows; its log: {log_file()}")
     finally:
-        if not borrowed:
+        if not was_running:
             session.stop()
 
 
@@ -153,14 +153,14 @@ def _connectors() -> Iterator[Check]:
             roles = sorted(registry.connector(kind).roles)
         except ImportError as error:
             mend = f"pip install 'headrace[{kind}]'" if kind in _extra_requirements() else ""
-            yield Check(f"connector {kind}", "optional", f"can't be loaded: {error}", mend)
+            yield Check(f"connector {kind}", "optional", f"cannot be loaded: {error}", mend)
         else:
             yield Check(f"connector {kind}", "ok", ", ".join(roles))
 
 
 def _extras() -> Iterator[Check]:
     for extra, packages in _extra_requirements().items():
-        absent = [package for package in packages if not _version_of(package)]
+        absent = [package for package in packages if not _is_installed(package)]
         if absent:
             fact = f"needs {', '.join(absent)}"
             yield Check(f"extra {extra}", "optional", fact, f"pip install 'headrace[{extra}]'")
@@ -179,7 +179,7 @@ def _extra_requirements() -> dict[str, list[str]]:
     return packages
 
 
-def _version_of(package: str) -> bool:
+def _is_installed(package: str) -> bool:
     try:
         metadata.version(package)
     except metadata.PackageNotFoundError:

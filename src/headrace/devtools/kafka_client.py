@@ -18,7 +18,7 @@ from headrace.devtools.kafka_records import ENDS, Lag, Record, Topic, clamp_offs
 from headrace.errors import OptionError, SetupError, SourceError, did_you_mean
 
 TIMEOUT = 10.0
-_PAUSE = 0.05
+_POLL_SECONDS = 0.05
 _END = -1
 _PARTITIONER = "murmur2_random"
 """The partitioner of Java's clients, and so of pipelines; librdkafka's default is another."""
@@ -28,7 +28,7 @@ class Client:
     """A connection to a cluster.
 
     Raises:
-        SetupError: `confluent-kafka` isn't installed.
+        SetupError: `confluent-kafka` is not installed.
         OptionError: the settings are invalid.
         SourceError: no server answers.
     """
@@ -38,14 +38,14 @@ class Client:
             import confluent_kafka.admin
         except ImportError as error:
             raise SetupError(
-                f"confluent-kafka can't be imported: {error}",
+                f"confluent-kafka cannot be imported: {error}",
                 where="kafka",
                 hint="pip install 'headrace[kafka]'",
             ) from error
         self._kafka: Any = confluent_kafka
         self.servers = servers
-        # Errors are raised by the calls, so the client's own log is off. Its default backoff is as long as a
-        # call's timeout.
+        # Errors are raised by the calls, so the log of the client is off. Its default backoff is as long as
+        # the timeout of a call.
         defaults = {"bootstrap.servers": servers, "log_level": 0, "reconnect.backoff.max.ms": 1000}
         self._settings: dict[str, Any] = {**defaults, **(settings or {})}
         try:
@@ -263,7 +263,7 @@ class Client:
         except self._kafka.KafkaException as error:
             errors = [error.args[0]]
         if errors:
-            what = f"group `{group}` can't be moved: {errors[0].str()}"
+            what = f"group `{group}` cannot be moved: {errors[0].str()}"
             raise OptionError(what, where="kafka replay", hint="stop its members first")
 
     def _metadata(self) -> Any:
@@ -293,7 +293,7 @@ class Client:
                 electing = (errors.NOT_LEADER_FOR_PARTITION, errors.LEADER_NOT_AVAILABLE)
                 if error.args[0].code() not in electing or time.monotonic() > deadline:
                     raise
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_SECONDS)
 
     def _group_offsets(self, group: str) -> list[Any]:
         request = [self._kafka.ConsumerGroupTopicPartitions(group)]
@@ -315,13 +315,10 @@ class Client:
         return list(consumer.offsets_for_times(times, timeout=TIMEOUT))
 
     def _wait_until(self, condition: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Wait until the metadata of all brokers show a change.
-
-        It reaches them a moment after the controller.
-        """
+        """Wait until the metadata of all brokers show a change of the controller."""
         deadline = time.monotonic() + TIMEOUT
         while not condition(self._metadata()) and time.monotonic() < deadline:
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_SECONDS)
 
     def _wait_for(self, futures: Mapping[str, Any], name: str) -> None:
         try:
@@ -350,7 +347,7 @@ def _send_all(
                 producer.produce(topic, value=value, key=key, on_delivery=report, **options)
                 break
             except BufferError:  # the queue is full
-                producer.poll(_PAUSE)
+                producer.poll(_POLL_SECONDS)
         sent += 1
         producer.poll(0)
     return sent

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 from headrace.devtools.kafka_records import Bounds, Record, parse_message
 from headrace.errors import SourceError
 
-_POLL = 0.2
-_QUIET = 10.0
-"""Seconds without a record after which the servers are checked, or a member gives up."""
+_POLL_SECONDS = 0.2
+_IDLE_SECONDS = 10.0
+"""Seconds without a record after which the servers are checked, or a group member stops."""
 
 
 class Cluster(Protocol):
@@ -29,23 +29,20 @@ class Cluster(Protocol):
 def consume_partitions(
     cluster: Cluster, consumer: Any, topic: str, places: list[Any], follow: bool
 ) -> Iterator[Record | None]:
-    """Yield the records from the given offsets to the current ends of the partitions.
-
-    With `follow`, without end.
-    """
+    """Yield the records from the given offsets to the current ends of the partitions, or without end."""
     import confluent_kafka
 
     consumer.assign(places)
-    bounds, quiet = cluster.bounds(topic), 0
+    bounds, idle_polls = cluster.bounds(topic), 0
     starts = {place.partition: place.offset for place in places}
     ends = {number: high for number, (low, high) in bounds.items() if number in starts and high > low}
     while follow or ends:
         message = _poll(cluster, consumer)
         yield None if message is None else parse_message(message)
-        quiet = quiet + 1 if message is None else 0
-        if quiet * _POLL >= _QUIET and not follow:
+        idle_polls = idle_polls + 1 if message is None else 0
+        if idle_polls * _POLL_SECONDS >= _IDLE_SECONDS and not follow:
             cluster.check_available()  # the records exist, so only an unavailable server can withhold them
-            quiet = 0
+            idle_polls = 0
         # Transaction markers take offsets too, so the position decides, not the offset of the last record.
         for place in consumer.position([confluent_kafka.TopicPartition(topic, number) for number in ends]):
             start, end = starts[place.partition], ends[place.partition]
@@ -56,27 +53,27 @@ def consume_partitions(
 
 def consume_as_member(cluster: Cluster, consumer: Any, topic: str, follow: bool) -> Iterator[Record | None]:
     """Yield and commit the records of the group's partitions, to their current ends unless `follow`."""
-    quiet, bounds, assigned = 0, cluster.bounds(topic), list[Any]()
+    idle_polls, bounds, assigned = 0, cluster.bounds(topic), list[Any]()
     consumer.subscribe([topic], on_assign=lambda _, partitions: assigned.append(partitions))
     # The first assignment may have to wait until the group has removed a member that died.
-    while follow or quiet * _POLL < (_QUIET if assigned else 3 * _QUIET):
+    while follow or idle_polls * _POLL_SECONDS < (_IDLE_SECONDS if assigned else 3 * _IDLE_SECONDS):
         message = _poll(cluster, consumer)
         if message is None:
-            quiet += 1
+            idle_polls += 1
             if not follow and _at_end(consumer, bounds):
                 return
             yield None
             continue
-        quiet = 0
+        idle_polls = 0
         yield parse_message(message)
         consumer.commit(message, asynchronous=True)
 
 
 def _poll(cluster: Cluster, consumer: Any) -> Any:
-    """Return the next message, or None; raise the errors that the client can't recover from."""
+    """Return the next message, or None; raise the errors that the client cannot recover from."""
     from confluent_kafka import KafkaError
 
-    message = consumer.poll(_POLL)
+    message = consumer.poll(_POLL_SECONDS)
     error = message.error() if message is not None else None
     if error is None:
         return message
@@ -89,7 +86,7 @@ def _poll(cluster: Cluster, consumer: Any) -> Any:
 def _at_end(consumer: Any, bounds: Bounds) -> bool:
     """Return True if the member has read all its partitions up to their bounds."""
     assigned = consumer.assignment()
-    committed = consumer.committed(assigned, timeout=_QUIET) if assigned else []
+    committed = consumer.committed(assigned, timeout=_IDLE_SECONDS) if assigned else []
     places = zip(consumer.position(assigned), committed, strict=True)
     offsets = {place.partition: max(place.offset, stored.offset) for place, stored in places}
     return bool(offsets) and all(offset >= bounds[number][1] for number, offset in offsets.items())

@@ -26,7 +26,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Record:
-    """A record with key and value as text; bytes that aren't UTF-8 become replacement characters."""
+    """A record with key and value as text; bytes that are not UTF-8 become replacement characters."""
 
     topic: str
     partition: int

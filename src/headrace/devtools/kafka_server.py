@@ -72,10 +72,10 @@ def running_cluster(directory: Path | None = None) -> Cluster | None:
     """Return the running cluster of a directory, if any."""
     place = (directory or default_directory()).absolute()
     try:
-        noted = json.loads((place / "cluster.json").read_text())
+        record = json.loads((place / "cluster.json").read_text())
     except (OSError, ValueError):
         return None
-    cluster = Cluster(place, tuple(Broker(**broker) for broker in noted["brokers"]))
+    cluster = Cluster(place, tuple(Broker(**broker) for broker in record["brokers"]))
     return cluster if cluster.running else None
 
 
@@ -117,7 +117,7 @@ def start(
     chosen = [
         Broker(
             node,
-            _usable(port + node - 1) if port else next(free),
+            _require_free(port + node - 1) if port else next(free),
             next(free),
             next(free) if logins else 0,
             next(free) if certificate else 0,
@@ -132,15 +132,15 @@ def start(
     class_path = os.pathsep.join(map(str, jars))
     for broker in chosen:
         if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
-            report(f"broker {broker.node}: making its directory")
+            report(f"broker {broker.node}: formatting its directory")
             _format(place, broker, class_path)
     started = tuple(_launch(place, broker, class_path) for broker in chosen)
     cluster = Cluster(place, started)
-    _note(cluster)
+    _write_record(cluster)
     try:
         for broker in started:
             report(f"broker {broker.node}: starting on port {broker.port}")
-            _await(place, broker)
+            _wait_until_started(place, broker)
     except BaseException:
         cluster.stop(timeout=5)
         raise
@@ -154,17 +154,17 @@ def restart(cluster: Cluster, node: int) -> Cluster:
         _launch(cluster.directory, broker, class_path) if broker.node == node else broker
         for broker in cluster.brokers
     )
-    again = Cluster(cluster.directory, brokers)
-    _note(again)
+    restarted = Cluster(cluster.directory, brokers)
+    _write_record(restarted)
     for broker in brokers:
         if broker.node == node:
-            _await(cluster.directory, broker)
-    return again
+            _wait_until_started(cluster.directory, broker)
+    return restarted
 
 
-def _note(cluster: Cluster) -> None:
-    noted = {"servers": cluster.servers, "brokers": [asdict(broker) for broker in cluster.brokers]}
-    replace_atomically(cluster.directory / "cluster.json", json.dumps(noted, indent=2).encode())
+def _write_record(cluster: Cluster) -> None:
+    record = {"servers": cluster.servers, "brokers": [asdict(broker) for broker in cluster.brokers]}
+    replace_atomically(cluster.directory / "cluster.json", json.dumps(record, indent=2).encode())
 
 
 def _format(place: Path, broker: Broker, class_path: str) -> None:
@@ -181,36 +181,36 @@ def _format(place: Path, broker: Broker, class_path: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = _reason(done.stderr + done.stdout)
-        raise SetupError(f"{place} can't be made a Kafka directory: {reason}", where="kafka up")
+        raise SetupError(f"{place} cannot be formatted as a Kafka directory: {reason}", where="kafka up")
 
 
 def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
     properties = str(place / f"node-{broker.node}" / "server.properties")
     command = [*_java(place, broker, class_path), "kafka.Kafka", properties]
-    process = launch(command, _mark(place, broker), _log(place, broker), dict(os.environ))
+    process = launch(command, _mark(place, broker), _log_file(place, broker), dict(os.environ))
     return replace(broker, pid=process.pid)
 
 
-def _await(place: Path, broker: Broker, timeout: float = 120) -> None:
+def _wait_until_started(place: Path, broker: Broker, timeout: float = 120) -> None:
     deadline = time.monotonic() + timeout
     while True:
-        log = _log(place, broker).read_text(errors="replace")
+        log = _log_file(place, broker).read_text(errors="replace")
         if _STARTED in log:
             return
         if not _process(place, broker).running or time.monotonic() > deadline:
             raise SetupError(
-                f"broker {broker.node} didn't start: {_reason(log)}",
+                f"broker {broker.node} did not start: {_reason(log)}",
                 where="kafka up",
-                hint=f"its log has more: {_log(place, broker)}",
+                hint=f"its log has more: {_log_file(place, broker)}",
             )
         time.sleep(0.05)
 
 
 def _reason(log: str) -> str:
-    """Return the line of the log of a broker with the error."""
+    """Return the error line of a broker's log."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    wrong = [line for line in lines if "Exception" in line] or [line for line in lines if "ERROR" in line]
-    return next(iter(wrong or lines[-1:]), "no word in its log")
+    errors = [line for line in lines if "Exception" in line] or [line for line in lines if "ERROR" in line]
+    return next(iter(errors or lines[-1:]), "its log is empty")
 
 
 def _java(place: Path, broker: Broker, class_path: str) -> list[str]:
@@ -223,7 +223,7 @@ def _mark(place: Path, broker: Broker) -> str:
     return f"-Dheadrace.kafka={place}/node-{broker.node}"
 
 
-def _log(place: Path, broker: Broker) -> Path:
+def _log_file(place: Path, broker: Broker) -> Path:
     return place / f"node-{broker.node}" / "server.log"
 
 
@@ -231,13 +231,13 @@ def _process(place: Path, broker: Broker) -> DetachedProcess:
     return DetachedProcess(broker.pid, _mark(place, broker))
 
 
-def _usable(port: int) -> int:
-    """Return the port if it is free."""
+def _require_free(port: int) -> int:
+    """Return the port; raise an error if it is in use."""
     try:
         probe_port(port)
     except OSError as error:
         raise SetupError(
-            f"port {port} can't be used: {error.strerror}",
+            f"port {port} cannot be used: {error.strerror}",
             where="kafka up",
             hint="take another with --port",
         ) from error

@@ -62,7 +62,7 @@ class Broker:
             if not self.running or time.monotonic() > deadline:
                 text = (self.directory / "mosquitto.log").read_text(errors="replace").strip()
                 self.kill()
-                raise SetupError(f"mosquitto didn't start: {text[-500:] or 'no log'}", where="mqtt up")
+                raise SetupError(f"mosquitto did not start: {text[-500:] or 'no log'}", where="mqtt up")
             time.sleep(0.02)
 
     def stop(self) -> None:
@@ -104,9 +104,8 @@ def start(
     _program()
     place = (directory or cache_directory() / "mosquitto").absolute()
     place.mkdir(parents=True, exist_ok=True)
-    plain, secure = (port, 0) if port else (0, 0)
     free = free_ports(2)
-    broker = Broker(place, plain or free[0], secure or (free[1] if certificate else 0))
+    broker = Broker(place, port or free[0], free[1] if certificate else 0)
     if _answers(broker.port):
         raise SetupError(f"port {broker.port} is in use", where="mqtt up", hint="take another with --port")
     lines = {

@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them: found again by their id and a mark."""
+"""Processes that outlive the command that started them, identified by process id and a mark."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_POLL = 0.05
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class DetachedProcess:
     """A process started by this or an earlier command.
 
-    The mark, a part of its command line, distinguishes it from a later process with the same id.
+    The mark is a part of the command line; it distinguishes the process from a later one with the same id.
     """
 
     pid: int
@@ -42,7 +42,7 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 def launch(command: Sequence[str], mark: str, log: Path, environment: dict[str, str]) -> DetachedProcess:
-    """Start a process in a session of its own, with its output in a log file."""
+    """Start a process in a new session, with its output in a log file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -67,7 +67,7 @@ def terminate(processes: Sequence[DetachedProcess], *, timeout: float) -> None:
         while process.running:
             if time.monotonic() > deadline:
                 process.send(signal.SIGKILL)
-            time.sleep(_POLL)
+            time.sleep(_POLL_SECONDS)
 
 
 def command_line(pid: int) -> str:
@@ -77,5 +77,5 @@ def command_line(pid: int) -> str:
             return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
         except OSError:
             return ""
-    shown = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    return subprocess.run(shown, capture_output=True, text=True, check=False).stdout
+    command = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout

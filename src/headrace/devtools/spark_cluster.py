@@ -1,7 +1,7 @@
 """A local Spark standalone cluster: a master and workers, each a process, from the classes in pyspark.
 
-It behaves like a cluster of several machines, apart from the network and the shared disk: driver, executors
-and kernel jar are in separate processes. Logs are in one directory; `cluster.json` lists the processes.
+As on a cluster of several machines, driver, master and executors are separate processes, but they share the
+disk. Logs are in one directory; `cluster.json` lists the processes.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def start(
     master = _launch_master(place, chosen.port or next(ports), next(ports))
     cluster = SparkCluster(place, (master,), chosen.cores, chosen.memory)
     try:
-        _await(cluster, master, _READY["master"])
+        _wait_for_line(cluster, master, _READY["master"])
         report(f"the master is at {cluster.master}")
         workers = [
             _launch_worker(cluster, f"worker-{number}", next(ports), next(ports))
@@ -146,7 +146,7 @@ def start(
         cluster = SparkCluster(place, (master, *workers), chosen.cores, chosen.memory)
         _write_record(cluster)
         for worker in workers:
-            _await(cluster, worker, _READY["worker"])
+            _wait_for_line(cluster, worker, _READY["worker"])
             report(f"{worker.name} has registered: {chosen.cores} cores, {chosen.memory}")
     except BaseException:
         cluster.stop(timeout=5)
@@ -160,7 +160,7 @@ def add_worker(cluster: SparkCluster) -> SparkCluster:
     worker = _launch_worker(cluster, f"worker-{len(cluster.nodes)}", port, web_port)
     grown = SparkCluster(cluster.directory, (*cluster.nodes, worker), cluster.cores, cluster.memory)
     _write_record(grown)
-    _await(grown, worker, _READY["worker"])
+    _wait_for_line(grown, worker, _READY["worker"])
     return grown
 
 
@@ -201,7 +201,7 @@ def _environment(home: Path, mark: str) -> dict[str, str]:
     }
 
 
-def _await(cluster: SparkCluster, node: ClusterNode, line: str) -> None:
+def _wait_for_line(cluster: SparkCluster, node: ClusterNode, line: str) -> None:
     deadline = time.monotonic() + START_TIMEOUT
     log = cluster.log(node)
     while line not in (text := log.read_text(errors="replace")):
@@ -211,7 +211,7 @@ def _await(cluster: SparkCluster, node: ClusterNode, line: str) -> None:
                 "its port is in use" if _ADDRESS_IN_USE.search(text) else "it ended" if ended else "too slow"
             )
             raise SetupError(
-                f"{node.name} didn't start: {reason}", where="cluster up", hint=f"its log: {log}"
+                f"{node.name} did not start: {reason}", where="cluster up", hint=f"its log: {log}"
             )
         time.sleep(0.1)
 

@@ -13,10 +13,7 @@ from headrace.schemas.fields import Schema, walk
 
 
 class Format(BaseModel):
-    """The options of one format.
-
-    An unknown or invalid option raises `OptionError`, with the nearest known name.
-    """
+    """The options of one format; an invalid one raises `OptionError`, with the nearest known name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
@@ -37,14 +34,14 @@ class Format(BaseModel):
                 raise OptionError.of(problem) from None
 
     def unsupported(self, kind: DataType) -> str:
-        """Return a hint if this format can't hold values of that type; else empty."""
+        """Return a hint if this format cannot hold values of that type; else empty."""
         return ""
 
     def check_schema(self, schema: Schema | None, *, where: str = "") -> Schema:
         """Return the schema to decode into, by default that of the format.
 
         Raises:
-            SchemaError: the schema is missing, or the format can't hold the type of a column.
+            SchemaError: the schema is missing, or the format cannot hold the type of a column.
         """
         schema = schema or self.default_schema
         if schema is None:
@@ -54,5 +51,5 @@ class Format(BaseModel):
             for path, kind in walk(field.type, field.name):
                 if hint := self.unsupported(kind):
                     place = f"{where}: column `{path}`" if where else f"column `{path}`"
-                    raise SchemaError(f"{self.name} can't hold {kind}", where=place, hint=hint)
+                    raise SchemaError(f"{self.name} cannot hold {kind}", where=place, hint=hint)
         return schema

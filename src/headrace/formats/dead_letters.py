@@ -1,7 +1,4 @@
-"""The columns of a `dead_letters` output.
-
-The record, the reason why it could not be decoded, and its position.
-"""
+"""The columns of a `dead_letters` output: the record, the reason for the failure, and the position."""
 
 from __future__ import annotations
 

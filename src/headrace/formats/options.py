@@ -1,7 +1,4 @@
-"""Translates pydantic's errors about options into problems with a hint.
-
-For formats, connectors and documents.
-"""
+"""Translates pydantic's errors about options of formats, connectors and documents into problems."""
 
 from __future__ import annotations
 
@@ -16,10 +13,7 @@ from headrace.errors import Problem, did_you_mean, without_passwords
 def option_problems(
     model: type[BaseModel], error: ValidationError, *, where: str
 ) -> list[tuple[tuple[str | int, ...], Problem]]:
-    """Return the path of each invalid option and the problem with it.
-
-    Documents find line and column by the path.
-    """
+    """Return the path of each invalid option, by which documents find its line, and the problem."""
     return [(item["loc"], _problem(model, dict(item), where)) for item in error.errors()]
 
 

@@ -47,8 +47,5 @@ def of(description: str | Format | Mapping[str, Any], *, where: str = "") -> For
         [(name, options)] = description.items()
         if isinstance(options, Mapping | None):
             return get(name, where=where)(**(options or {}))
-    what, hint = (
-        f"expected a format, got {description!r}",
-        'write format="json" or {"csv": {"delimiter": ";"}}',
-    )
-    raise OptionError(what, where=where, hint=hint)
+    hint = 'write format="json" or {"csv": {"delimiter": ";"}}'
+    raise OptionError(f"expected a format, got {description!r}", where=where, hint=hint)

@@ -15,18 +15,15 @@ class _OneColumn(Format):
     def check_schema(self, schema: Schema | None, *, where: str = "") -> Schema:
         default = self.default_schema
         columns = super().check_schema(schema, where=where)
-        if default is None or [field.type for field in columns.fields] == [
-            field.type for field in default.fields
-        ]:
+        if default is None or [field.type for field in columns.fields] == [default.fields[0].type]:
             return columns
-        what = (
-            f"the format `{self.name}` has one column of type {default.fields[0].type}, got `{columns.ddl}`"
-        )
+        kind = default.fields[0].type
+        what = f"the format `{self.name}` has one column of type {kind}, got `{columns.ddl}`"
         raise SchemaError(what, where=where, hint=f'remove the schema, or set schema="{default.ddl}"')
 
 
 class Text(_OneColumn):
-    """A record is text, in the column `value`; bytes that aren't UTF-8 are a dead letter.
+    """A record is text, in the column `value`; bytes that are not UTF-8 are a dead letter.
 
     >>> Text.default_schema.ddl
     'value string'

@@ -52,5 +52,5 @@ def _type(kind: DataType, where: str) -> pyarrow.DataType:
         case Scalar(name) if name.startswith("interval day") or name.startswith("interval hour"):
             return pyarrow.duration("us")
     raise SchemaError(
-        f"Python can't return {kind}", where=where, hint="use another type, and convert it with select"
+        f"Python cannot return {kind}", where=where, hint="use another type, and convert it with select"
     )

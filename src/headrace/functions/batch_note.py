@@ -1,7 +1,7 @@
-"""A note of the rows that a worker is processing, for the error if it dies.
+"""Records which rows a worker is processing, for the error message if the worker dies.
 
-It is a file beside Spark's own local files, which the kernel reads when the worker's socket closes; it knows
-the positions of the rows.
+The record is a file in Spark's local directory. The kernel reads it when the worker's socket closes, and maps
+the row numbers to positions.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import pyarrow
 
 
 class BatchNote:
-    """The file of one task and step; without a directory for local files, nothing is written."""
+    """The file of one task and step; not written if Spark has no local directory."""
 
     def __init__(self, step: str, task: int | None) -> None:
         directory = os.environ.get("SPARK_LOCAL_DIRS", "").partition(",")[0]
-        known = directory and task is not None
-        self._path = Path(directory) / f"headrace-{task}-{step.encode().hex()}" if known else None
+        enabled = directory and task is not None
+        self._path = Path(directory) / f"headrace-{task}-{step.encode().hex()}" if enabled else None
         self._rows = 0
 
     def __enter__(self) -> Self:
@@ -35,10 +35,10 @@ class BatchNote:
                 self._path.unlink(missing_ok=True)
 
     def write(self, batch: pyarrow.RecordBatch) -> None:
-        """Note the first and last row of a batch, by their numbers in the task."""
+        """Record the first and last row of a batch, by their numbers in the task."""
         if self._path is None or not batch.num_rows:
             return
         first, last = self._rows + 1, self._rows + batch.num_rows
         self._rows = last
-        with contextlib.suppress(OSError):  # the note is for an error message; the run goes on without it
+        with contextlib.suppress(OSError):  # used for an error message only
             self._path.write_text(f"rows {first} to {last} of its task", encoding="utf-8")

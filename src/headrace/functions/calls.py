@@ -1,7 +1,4 @@
-"""Calls of user code.
-
-One instance per worker, exceptions as values, timeouts, and async calls that run concurrently.
-"""
+"""Calls of user code: one instance per worker, timeouts, concurrent async calls, errors as values."""
 
 from __future__ import annotations
 
@@ -19,12 +16,9 @@ from typing import Any
 from headrace.functions.failures import RAISED, Failure, describe_failure
 
 _WORKER = "__headrace_worker__"
-"""A module of the worker process that holds the instances.
-
-Code sent by value has no module of its own there.
-"""
-_MOST = 32
-"""Instances that a worker keeps; those of earlier runs are among them."""
+"""A module of the worker process that holds the instances: code sent by value has no module there."""
+_MAX_INSTANCES = 32
+"""The maximum number of instances in a worker, those of earlier runs included."""
 
 
 class Callee:
@@ -72,7 +66,7 @@ def open_callee(token: str, step: str, make: Callable[[], Any]) -> Any:
     name = f"{step} {token}"
     if name not in instances:
         instances[name] = make()
-        while len(instances) > _MOST:
+        while len(instances) > _MAX_INSTANCES:
             instances.pop(next(iter(instances))).close()
     return instances[name]
 
@@ -86,10 +80,7 @@ def close_all(instances: dict[str, Any]) -> None:
 def call_each(
     callee: Callee, rows: Iterable[Any], name: str, *, concurrency: int, timeout: float | None
 ) -> list[Any]:
-    """Call the function once per row.
-
-    Return results, or a `Failure` in their place, in the order of the rows.
-    """
+    """Call the function once per row; return the result or `Failure` of each row, in order."""
     if callee.loop is not None:
         calls = _call_concurrently(callee.function, list(rows), name, concurrency, timeout)
         return callee.loop.run_until_complete(calls)
@@ -133,7 +124,7 @@ async def _call_concurrently(
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` in the code inside after this long; without effect outside the main thread."""
+    """Raise `TimeoutError` in the block after this time; has no effect outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

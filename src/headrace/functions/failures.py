@@ -12,8 +12,8 @@ ARROW, PANDAS, POLARS = "pyarrow", "pandas", "polars"
 """The libraries of frames that functions take."""
 REASON, TRACEBACK = "reason", "traceback"
 RAISED = (Exception, SystemExit)
-"""What fails a call of user code: `exit()` in a function must not end its worker without a reason."""
-_OWN = (
+"""Exceptions that fail a call of user code; `exit()` in a function must not end the worker silently."""
+_INTERNAL_PATHS = (
     "headrace/functions/",
     "headrace/processors/",
     "headrace\\functions\\",
@@ -36,7 +36,9 @@ class Failure:
 
 def describe_failure(error: BaseException, function: str) -> Failure:
     """Return the reason of an exception, with the last line of the user's code, and the user's traceback."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_own(frame.filename)]
+    frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if not _is_internal(frame.filename)
+    ]
     place = (
         f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else f" ({function})"
     )
@@ -45,15 +47,15 @@ def describe_failure(error: BaseException, function: str) -> Failure:
     return Failure(f"{reason}{place}", text)
 
 
-def _is_own(file: str) -> bool:
-    return any(part in file for part in _OWN)
+def _is_internal(file: str) -> bool:
+    return any(part in file for part in _INTERNAL_PATHS)
 
 
 def stop_message(step: str, row: Any, failure: Failure) -> str:
     """Return the message that ends a run with `on_error="fail"`; it must be one line."""
-    shown = repr(row)
-    shown = shown if len(shown) <= 300 else f"{shown[:300]}..."
-    return f"{MARK} [{step}] {shown}: {failure.reason}".replace("\n", " ")
+    text_of_row = repr(row)
+    text_of_row = text_of_row if len(text_of_row) <= 300 else f"{text_of_row[:300]}..."
+    return f"{MARK} [{step}] {text_of_row}: {failure.reason}".replace("\n", " ")
 
 
 def dead_letter_names(names: list[str]) -> list[str]:

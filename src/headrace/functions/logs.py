@@ -1,8 +1,6 @@
-"""Output of user code in a Python worker.
+"""Labels prints and log records of user code with the step and the key.
 
-Prints and log records get the name of their step, and the key if there is one.
-
-The standard error of a worker is part of the run's log.
+They are written to the standard error of the Python worker, which is part of the run's log.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ class StepOutput(io.TextIOBase):
         return len(text)
 
     def end(self) -> None:
-        """Write a last line without an end."""
+        """Write a last line that has no newline."""
         if self._partial:
             self._write_line(self._partial)
             self._partial = ""
@@ -60,7 +58,7 @@ class _StepHandler(logging.Handler):
 
 @contextlib.contextmanager
 def label_output(step: str) -> Iterator[StepOutput]:
-    """Label the prints and log records of the calls inside; the caller may set the key."""
+    """Label the prints and log records of the block; the caller may set the key."""
     output, root = StepOutput(step), logging.getLogger()
     handler, level = _StepHandler(output), root.level
     stream: Any = output

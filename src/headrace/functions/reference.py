@@ -14,7 +14,7 @@ from headrace.errors import LoadError, OptionError, did_you_mean
 
 _directory: ContextVar[Path | None] = ContextVar("directory of the document", default=None)
 LOADED = "headrace_file_"
-"""Begins the module name of a pipeline file that the command line has loaded."""
+"""The prefix of the module name of a pipeline file that the command line has loaded."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ def reference_to(target: Any, *, where: str) -> UserCode:
 
 def describe_code(target: Any) -> UserCode:
     """Return the reference to a function, class or instance."""
-    own = target if inspect.isroutine(target) or isinstance(target, type) else type(target)
-    module = getattr(own, "__module__", "") or ""
-    name = getattr(own, "__qualname__", type(target).__name__)
+    definition = target if inspect.isroutine(target) or isinstance(target, type) else type(target)
+    module = getattr(definition, "__module__", "") or ""
+    name = getattr(definition, "__qualname__", type(target).__name__)
     text = f"{module.removeprefix(LOADED)}:{name}"
-    named = own is target and "<" not in name and module != "__main__"
+    named = definition is target and "<" not in name and module != "__main__"
     return UserCode(text, target, named)
 
 
@@ -102,7 +102,7 @@ def _load(text: str) -> Any:
     except Exception as error:
         hint = "put the module beside the pipeline's file, or install it"
         raise LoadError(
-            f"can't import `{module_name}`: {type(error).__name__}: {error}", hint=hint
+            f"cannot import `{module_name}`: {type(error).__name__}: {error}", hint=hint
         ) from error
     for name in path.split("."):
         if not hasattr(loaded, name):

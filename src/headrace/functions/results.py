@@ -81,10 +81,7 @@ class OutputColumns:
         return result
 
     def columns_of(self, results: Sequence[Any]) -> Sequence[Values] | None:
-        """Return the columns of results of one class that has all of them.
-
-        None for others, which `values` converts one by one.
-        """
+        """Return the columns of results of one suitable class; None for others, see `values`."""
         kinds = set(map(type, results))
         kind: Any = kinds.pop() if len(kinds) == 1 else None
         if len(self.names) == 1 and kind in _PLAIN:
@@ -108,7 +105,7 @@ class OutputColumns:
         return [[*map(itemgetter(at), rows)] for at in range(len(self.names))]  # faster than zip(*rows)
 
     def arrays(self, columns: Sequence[Values]) -> list[pyarrow.Array]:
-        """Return columns whose values fit.
+        """Return the columns as Arrow arrays.
 
         Raises:
             WrongResult: a value does not fit its column.
@@ -116,7 +113,7 @@ class OutputColumns:
         return [self._array(field, values) for field, values in zip(self.schema, columns, strict=True)]
 
     def checked(self, values: Values) -> Values:
-        """Return the values of one row, which fit.
+        """Return the values of one row, after checking them with Arrow.
 
         Raises:
             WrongResult: a value does not fit its column.
@@ -125,7 +122,7 @@ class OutputColumns:
         return values
 
     def checked_values(self, result: Any) -> Values:
-        """Return the values of a result, which fit: by their Python types where these decide, or by Arrow.
+        """Return the values of a result, after checking them by Python type or, if necessary, with Arrow.
 
         Raises:
             WrongResult: the result is no row, or a value does not fit its column.
@@ -199,5 +196,5 @@ def _plain(value: Any) -> Any:
 
 
 def _describe(value: Any) -> str:
-    shown = repr(value)
-    return "None" if value is None else f"{type(value).__name__} {shown[:80]}"
+    text = repr(value)
+    return "None" if value is None else f"{type(value).__name__} {text[:80]}"

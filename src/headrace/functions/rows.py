@@ -1,4 +1,4 @@
-"""Rows as light objects with attribute access, made from Arrow batches."""
+"""Rows of Arrow batches as tuples with attribute access."""
 
 from __future__ import annotations
 

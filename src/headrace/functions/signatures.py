@@ -23,9 +23,7 @@ _ITERABLES = (
 
 
 def output_of(target: Any, *, many: bool) -> Schema | None:
-    """Return the columns of the dataclass or pydantic model that a function returns.
-
-    None without such a hint.
+    """Return the columns of the dataclass or pydantic model that a function returns; None without a hint.
 
     Args:
         target: a function, or a class or instance whose call has the hint.
@@ -44,10 +42,7 @@ def output_of(target: Any, *, many: bool) -> Schema | None:
 
 
 def frame_library(target: Any) -> str:
-    """Return the library of the frame that a function takes, by the hint of its first parameter.
-
-    Default: Arrow.
-    """
+    """Return the library of the frame that a function takes, by the hint of its first parameter, or Arrow."""
     call = _call(target)
     try:
         parameters = [name for name in inspect.signature(call).parameters if name != "self"]

@@ -17,7 +17,7 @@ class Sum(Protocol):
 
 @dataclass(frozen=True)
 class CallTotals:
-    """The sums of one step; without sums, nothing is counted. A task that is repeated counts twice."""
+    """The sums of one step, if any; a task that is repeated counts twice."""
 
     calls: Sum | None = None
     seconds: Sum | None = None

@@ -1,7 +1,7 @@
 """The loop of a function step in a Python worker: Arrow batches in, Arrow batches out.
 
-A batch that comes out has the declared columns, the internal columns of the rows (`__ts`, `__position`), and
-those of rows that failed: `__failed`, the dead letter, and `__row`, the number of the row in the task.
+An output batch has the declared columns and the internal columns of the rows (`__ts`, `__position`). For rows
+that failed it also has `__failed`, the dead letter, and `__row`, the number of the row in the task.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FunctionLoop:
         self._columns = OutputColumns(call.output)
         self._callee: Callee = open_callee(call.token, call.step, lambda: Callee(call.target))
         self._rows: Any = None
-        self._apply: Callable[[pyarrow.RecordBatch], Made] = {
+        self._apply: Callable[[pyarrow.RecordBatch], BatchResult] = {
             "map": self._map,
             "flat_map": self._flat_map,
             "filter": self._filter,
@@ -86,82 +86,82 @@ class FunctionLoop:
 
     def _run_batch(self, batch: pyarrow.RecordBatch, before: int) -> pyarrow.RecordBatch:
         internal = [name for name in batch.schema.names if name.startswith(INTERNAL)]
-        shown = batch.select([name for name in batch.schema.names if name not in internal])
+        visible = batch.select([name for name in batch.schema.names if name not in internal])
         began = time.perf_counter()
         with label_output(self._call.step):
-            made = self._apply(batch)
+            result = self._apply(batch)
         calls = 1 if self._call.kind == "map_batches" else batch.num_rows
-        self._call.totals.add(calls, time.perf_counter() - began, len(made.failures))
-        if made.failures and self._call.on_error == "fail":
-            at, failure = next(iter(made.failures.items()))
-            row = self._row_of(shown.slice(at, 1))
+        self._call.totals.add(calls, time.perf_counter() - began, len(result.failures))
+        if result.failures and self._call.on_error == "fail":
+            at, failure = next(iter(result.failures.items()))
+            row = self._row_of(visible.slice(at, 1))
             raise RuntimeError(stop_message(self._call.step, row, failure))
-        return self._assemble(batch.select(internal), shown, made, before)
+        return self._assemble(batch.select(internal), visible, result, before)
 
     def _assemble(
-        self, internal: pyarrow.RecordBatch, shown: pyarrow.RecordBatch, made: Made, before: int
+        self, internal: pyarrow.RecordBatch, visible: pyarrow.RecordBatch, result: BatchResult, before: int
     ) -> pyarrow.RecordBatch:
-        """Return the rows that were made, then one row per failure; the task has read `before` other rows."""
-        failed = list(made.failures)
-        letters = [encode_dead_letter(shown.slice(at, 1), made.failures[at]) for at in failed]
-        columns = [_with_nulls(column, len(failed)) for column in made.columns]
+        """Return the resulting rows, then one row per failure; the task has read `before` other rows."""
+        failed = list(result.failures)
+        letters = [encode_dead_letter(visible.slice(at, 1), result.failures[at]) for at in failed]
+        columns = [_with_nulls(column, len(failed)) for column in result.columns]
         carried = dict(zip(internal.schema.names, internal.columns, strict=True))
-        if made.origin != range(internal.num_rows):
-            origin = pyarrow.array([*made.origin, *failed], type=pyarrow.int64())
+        if result.origin != range(internal.num_rows):
+            origin = pyarrow.array([*result.origin, *failed], type=pyarrow.int64())
             carried = {name: column.take(origin) for name, column in carried.items()}
-        if made.times is not None and TIME in carried:
-            times = made.times.cast(carried[TIME].type)
+        if result.times is not None and TIME in carried:
+            times = result.times.cast(carried[TIME].type)
             carried[TIME] = pyarrow.concat_arrays([times, carried[TIME].slice(len(times))])
-        good = len(made.origin)
+        good = len(result.origin)
         payload = _after_nulls(good, pyarrow.array(letters, type=pyarrow.binary()))
         numbers = _after_nulls(good, pyarrow.array([before + at for at in failed], type=pyarrow.int64()))
         names = [*self._call.output.names, *carried, FAILED, ROW]
         return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload, numbers], names=names)
 
-    def _calls(self, batch: pyarrow.RecordBatch) -> list[Any]:
-        shown = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
+    def _call_rows(self, batch: pyarrow.RecordBatch) -> list[Any]:
+        visible = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
         call = self._call
-        rows = iterate_rows(shown, self._row_type(shown))
+        rows = iterate_rows(visible, self._row_type(visible))
         return call_each(self._callee, rows, call.name, concurrency=call.concurrency, timeout=call.timeout)
 
-    def _map(self, batch: pyarrow.RecordBatch) -> Made:
-        results = self._calls(batch)
-        return self._make(results, range(len(results)))
+    def _map(self, batch: pyarrow.RecordBatch) -> BatchResult:
+        results = self._call_rows(batch)
+        return self._convert(results, range(len(results)))
 
-    def _flat_map(self, batch: pyarrow.RecordBatch) -> Made:
+    def _flat_map(self, batch: pyarrow.RecordBatch) -> BatchResult:
         """Collect the rows of each result; they may come from a generator, which may raise."""
         results: list[Any] = []
         origin: list[int] = []
-        for at, made in enumerate(self._calls(batch)):
+        for at, result in enumerate(self._call_rows(batch)):
             try:
-                rows = [made] if isinstance(made, Failure) else [*_require_rows(made)]
+                rows = [result] if isinstance(result, Failure) else [*_require_rows(result)]
             except RAISED as error:
                 rows = [describe_failure(error, self._call.name)]
             results += rows
             origin += [at] * len(rows)
-        return self._make(results, origin)
+        return self._convert(results, origin)
 
-    def _make(self, results: Sequence[Any], origin: Sequence[int]) -> Made:
-        """Return the rows of results, given the input row of each; a wrong result fails its input row."""
+    def _convert(self, results: Sequence[Any], origin: Sequence[int]) -> BatchResult:
+        """Return the rows of results; `origin` has their input rows. A wrong result fails its input row."""
         failures: dict[int, Failure] = {}
         if Failure in set(map(type, results)):
             failures = {
                 at: item for at, item in zip(origin, results, strict=True) if isinstance(item, Failure)
             }
-            origin, results = _without(failures, origin, results)
+            origin, results = _drop_failed(failures, origin, results)
         columns = self._columns.columns_of(results)
         if columns is None:
-            rows = self._try(self._columns.values, results, origin, failures)
-            origin, rows = _without(failures, origin, rows)
+            rows = self._convert_each(self._columns.values, results, origin, failures)
+            origin, rows = _drop_failed(failures, origin, rows)
             columns = self._columns.transpose(rows)
         try:
-            return Made(self._columns.arrays(columns), origin, failures)
+            return BatchResult(self._columns.arrays(columns), origin, failures)
         except WrongResult:
-            rows = self._try(self._columns.checked, [*zip(*columns, strict=True)], origin, failures)
-            origin, rows = _without(failures, origin, rows)
-            return Made(self._columns.arrays(self._columns.transpose(rows)), origin, failures)
+            rows = self._convert_each(self._columns.checked, [*zip(*columns, strict=True)], origin, failures)
+            origin, rows = _drop_failed(failures, origin, rows)
+            return BatchResult(self._columns.arrays(self._columns.transpose(rows)), origin, failures)
 
-    def _try(
+    def _convert_each(
         self,
         convert: Callable[[Any], Values],
         results: Sequence[Any],
@@ -178,9 +178,9 @@ class FunctionLoop:
                 failures.setdefault(at, describe_failure(error, self._call.name))
         return rows
 
-    def _filter(self, batch: pyarrow.RecordBatch) -> Made:
+    def _filter(self, batch: pyarrow.RecordBatch) -> BatchResult:
         kept, failures = [], {}
-        for at, result in enumerate(self._calls(batch)):
+        for at, result in enumerate(self._call_rows(batch)):
             if isinstance(result, Failure):
                 failures[at] = result
             elif not isinstance(result, bool) and type(result).__name__ not in ("bool_", "bool"):
@@ -190,47 +190,47 @@ class FunctionLoop:
                 kept.append(at)
         origin = pyarrow.array(kept, type=pyarrow.int64())
         columns = [batch.column(name).take(origin) for name in self._call.output.names]
-        return Made(columns, kept, failures)
+        return BatchResult(columns, kept, failures)
 
-    def _map_batch(self, batch: pyarrow.RecordBatch) -> Made:
-        """Apply the function to the whole batch; if it fails, so do all of its rows."""
+    def _map_batch(self, batch: pyarrow.RecordBatch) -> BatchResult:
+        """Apply the function to the whole batch; if the function fails, all rows of the batch fail."""
         try:
-            shown = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
+            visible = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
             limit = self._call.timeout
             with time_limit(limit) if limit else contextlib.nullcontext():
-                result = self._callee.function(to_frame(shown, self._call.library))
+                result = self._callee.function(to_frame(visible, self._call.library))
             columns = to_columns(result, self._call.output)
-            return self._carry_times(batch, columns)
+            return self._with_times(batch, columns)
         except RAISED as error:
             failure = describe_failure(error, self._call.name)
             columns = [pyarrow.nulls(0, field.type) for field in self._call.output]
-            return Made(columns, [], dict.fromkeys(range(batch.num_rows), failure))
+            return BatchResult(columns, [], dict.fromkeys(range(batch.num_rows), failure))
 
-    def _carry_times(self, batch: pyarrow.RecordBatch, columns: list[pyarrow.Array]) -> Made:
-        """Carry the time of each row; if the number of rows has changed, it is in the time column."""
+    def _with_times(self, batch: pyarrow.RecordBatch, columns: list[pyarrow.Array]) -> BatchResult:
+        """Keep the time of each row; if the number of rows has changed, take it from the time column."""
         rows = len(columns[0]) if columns else batch.num_rows
         if rows == batch.num_rows:
-            return Made(columns, range(rows), {})
+            return BatchResult(columns, range(rows), {})
         origin = [batch.num_rows - 1] * rows
         if TIME not in batch.schema.names:
-            return Made(columns, origin, {})
+            return BatchResult(columns, origin, {})
         column, names = self._call.time_column, self._call.output.names
         if column not in names:
             hint = f"return the column `{column}`" if column else "return one row per row"
             raise WrongResult(f"returned {rows} rows for {batch.num_rows}, so their time is unknown; {hint}")
-        return Made(columns, origin, {}, columns[names.index(column)])
+        return BatchResult(columns, origin, {}, columns[names.index(column)])
 
-    def _row_type(self, shown: pyarrow.RecordBatch) -> Any:
-        self._rows = self._rows or row_class(shown.schema.names)
+    def _row_type(self, visible: pyarrow.RecordBatch) -> Any:
+        self._rows = self._rows or row_class(visible.schema.names)
         return self._rows
 
-    def _row_of(self, shown: pyarrow.RecordBatch) -> Any:
-        return next(iterate_rows(shown, self._row_type(shown)))
+    def _row_of(self, visible: pyarrow.RecordBatch) -> Any:
+        return next(iterate_rows(visible, self._row_type(visible)))
 
 
 @dataclass(frozen=True)
-class Made:
-    """The rows made of a batch: their columns, the input row of each, and the input rows that failed."""
+class BatchResult:
+    """The result of a batch: columns, the input row of each output row, and the input rows that failed."""
 
     columns: list[pyarrow.Array]
     origin: Sequence[int]
@@ -246,10 +246,10 @@ def _require_rows(results: Any) -> Iterable[Any]:
     return results  # type: ignore[no-any-return]
 
 
-def _without(
+def _drop_failed(
     failed: Mapping[int, Any], origin: Sequence[int], rows: Sequence[Any]
 ) -> tuple[list[int], list[Any]]:
-    """Return the rows of input rows that did not fail."""
+    """Return origins and rows without those whose input row failed."""
     good = [at not in failed for at in origin]
     return [*compress(origin, good)], [*compress(rows, good)]
 
@@ -263,7 +263,7 @@ def _with_nulls(column: pyarrow.Array, rows: int) -> pyarrow.Array:
 
 
 def add_paths(paths: Iterable[str]) -> None:
-    """Let the worker import modules from directories that exist on its machine."""
+    """Add directories that exist on the worker's machine to the import path."""
     for path in paths:
         if path not in sys.path and Path(path).is_dir():
             sys.path.append(path)

@@ -51,6 +51,6 @@ def openapi_document() -> dict[str, Any]:
 
 
 def _add_pages(app: FastAPI) -> None:
-    """Include the pages, which are a package of their own."""
+    """Include the pages, if their package is installed."""
     if importlib.util.find_spec(PAGES) is not None:
         importlib.import_module(PAGES).add_pages(app)

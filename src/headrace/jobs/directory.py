@@ -1,9 +1,9 @@
-"""The directory of a job: submitted files, checkpoint and files through which service and driver communicate.
+"""The directory of a job: submitted files, checkpoint, and files for the exchange between service and driver.
 
 files/                  the submitted files
 checkpoint/             the checkpoint directory of the pipeline
 job.json                the pipeline file and the settings
-lock                    locked by the driver process as long as it lives
+lock                    held by the driver process until it ends
 control.json            the last request of the service: stop or drain
 inquiry.json            an inquiry of the service, such as the state of a key
 answer.json             the answer of the driver
@@ -43,11 +43,11 @@ class JobDirectory:
         return AttemptDirectory(self.path / "attempts" / str(number))
 
     def request(self, command: Command) -> None:
-        """Leave a request for the driver."""
+        """Write a request for the driver."""
         write_json(self.control, {"command": command})
 
     def read_request(self) -> Command | None:
-        """Return the request that the service has left, if any."""
+        """Return the pending request of the service, if any."""
         request = read_json(self.control)
         return None if request is None else request["command"]
 
@@ -65,8 +65,8 @@ class JobDirectory:
     def hold_lock(self) -> Iterator[int | None]:
         """Hold the lock inside the block and yield its file descriptor; yield None if a driver holds it.
 
-        A process that inherits the descriptor holds the lock as well, until it ends. So there is no moment at
-        which a driver runs without the lock, also if the service is killed right after it has started one.
+        A process that inherits the descriptor also holds the lock, until it ends. So a driver never runs
+        without the lock, even if the service is killed right after starting it.
         """
         with self._open_lock() as descriptor:
             yield descriptor if _try_lock(descriptor) else None
@@ -93,7 +93,7 @@ class AttemptDirectory:
 
 
 def write_json(file: Path, data: Any) -> None:
-    """Replace a file; a reader sees the old content or the new, never a part."""
+    """Replace a file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     draft.write_text(json.dumps(data, separators=(",", ":"), default=str))
@@ -101,7 +101,7 @@ def write_json(file: Path, data: Any) -> None:
 
 
 def read_json(file: Path) -> dict[str, Any] | None:
-    """Return the content of a file; None if it doesn't exist."""
+    """Return the content of a file; None if it does not exist."""
     try:
         content: dict[str, Any] = json.loads(file.read_text())
     except FileNotFoundError:

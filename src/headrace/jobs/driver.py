@@ -1,6 +1,6 @@
-"""The driver process of a job: runs the pipeline, reports every tick, and obeys requests of the service.
+"""The driver process of a job: runs the pipeline, reports every tick, and handles requests of the service.
 
-Service and driver communicate through files (`jobs.directory`), so one may be killed and the other goes on.
+Service and driver communicate through files (`jobs.directory`), so either can be killed and restarted alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TICK = 1.0
 """Seconds between two reports."""
 POLL = 0.25
-"""Longest time, in seconds, until a request takes effect."""
+"""Seconds between two checks for requests."""
 
 
 class Driver:
@@ -63,10 +63,7 @@ class Driver:
         write_json(self._attempt.driver, identity)
 
     def run(self, load: Callable[[], Pipeline], on_start: Callable[[], None] = lambda: None) -> str:
-        """Run the pipeline to its end and record how it ended; return the ending.
-
-        `on_start` is called once a run has been started.
-        """
+        """Run the pipeline, record and return its ending; `on_start` is called once a run has started."""
         try:
             ending = self._run(load(), on_start)
         except HeadraceError as error:
@@ -134,7 +131,7 @@ class Driver:
         write_json(self._attempt.status, {"at": time.time(), "metrics": self._totals_before(), **tick})
 
     def _totals_before(self) -> dict[str, Any]:
-        """Return the metrics of the run before this one: of this attempt, or of an earlier one."""
+        """Return the metrics of the previous run, of this attempt or an earlier one."""
         for number in range(self._number, 0, -1):
             if (tick := read_json(self._job.attempt(number).status)) is not None:
                 metrics: dict[str, Any] = tick.get("metrics", {})
@@ -146,10 +143,10 @@ class Driver:
 
 
 def drain_options(options: RunOptions) -> RunOptions:
-    """Return the options of a run that drains what an unbounded run has left."""
+    """Return the options of a run that drains the job after an unbounded run."""
     return replace(options, until="drained", mode="micro_batch", every=None, fresh=False)
 
 
 def is_transient(error: HeadraceError) -> bool:
-    """True if a restart may succeed: a source or a sink failed. A wrong plan or option fails again."""
+    """True if a restart may succeed, because a source or a sink failed; an invalid plan would fail again."""
     return isinstance(error, SourceError | DeliveryError) and not isinstance(error, FencedError)

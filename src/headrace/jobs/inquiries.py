@@ -1,7 +1,7 @@
 """Inquiries that only the driver of a running job can answer: the state of a key, `why`, plans, samples.
 
-The service leaves a request in a file and waits for the answer in another. The driver reads committed state
-with the Spark session of the job, beside its queries; it answers one inquiry at a time.
+The service writes a request to a file and waits for the response in another. The driver reads committed state
+with the Spark session of the job while its queries run; it answers one inquiry at a time.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from headrace.runtime.options import RunOptions
 
 TIMEOUT = 60.0
-"""Seconds until an inquiry is given up."""
+"""The timeout of an inquiry, in seconds."""
 _POLL = 0.05
 
 
 class Inquiry(BaseModel):
-    """An inquiry about a job: `step` and `key` are those of `state` and `why`; a sample has a `step`."""
+    """An inquiry about a job; `step` and `key` select the state for `state` and `why`, `step` a sample."""
 
     kind: Literal["state", "why", "plan", "sample"]
     step: str | None = None
@@ -46,7 +46,7 @@ class Inquiry(BaseModel):
 
 
 def inquire(directory: JobDirectory, inquiry: Inquiry, timeout: float = TIMEOUT) -> dict[str, Any]:
-    """Leave an inquiry for the driver, wait for the answer and return it.
+    """Write an inquiry for the driver, wait for the answer and return it.
 
     Raises:
         ConflictError: another inquiry is waiting, or the driver does not answer in time.

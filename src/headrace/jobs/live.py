@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 QUEUE = 4
-"""Ticks that a slow client may lag behind before it skips some."""
+"""The maximum number of ticks queued for a client; a slow client skips the oldest."""
 SUMMARY = (
     "id",
     "name",
@@ -46,8 +46,8 @@ class LiveFeed:
                 for client in listeners:
                     client.push(message)
 
-    def forget(self, job: str) -> None:
-        """Forget a deleted job."""
+    def remove(self, job: str) -> None:
+        """Remove a deleted job."""
         with self._lock:
             self._last.pop(job, None)
 
@@ -92,7 +92,7 @@ class _Client:
 
 
 def summarize(snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a snapshot that lists show."""
+    """Return the keys of a snapshot that the list of jobs has."""
     return {key: snapshot.get(key) for key in SUMMARY}
 
 

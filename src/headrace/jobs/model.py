@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headrace.connectors.base import Guarantee
+from headrace.connectors.options import seconds_of
 from headrace.durations import microseconds
 from headrace.jobs.states import JobState
 from headrace.runtime.options import ExecutionMode, RunOptions, Until
@@ -40,14 +41,14 @@ class JobSettings(BaseModel):
         default=None, ge=1, le=100_000, description="Executors, on a cluster; default: the cluster's."
     )
     conf: dict[str, str] = Field(default_factory=dict, description="Spark settings.")
-    pipeline: str | None = Field(default=None, description="Which pipeline, if the file builds several.")
+    pipeline: str | None = Field(default=None, description="The pipeline, if the file builds several.")
     restart_limit: int = Field(default=3, ge=0, le=1000, description="Restarts after consecutive failures.")
     restart_backoff: str = Field(
         default="5 seconds", max_length=100, description="Delay before the first restart."
     )
 
     @model_validator(mode="after")
-    def _consistent(self) -> JobSettings:
+    def _check_settings(self) -> JobSettings:
         self.run_options(RunOptions())
         microseconds(self.restart_backoff, where="restart_backoff")
         return self
@@ -68,7 +69,7 @@ class JobSettings(BaseModel):
     @property
     def backoff_seconds(self) -> float:
         """The delay before the first restart."""
-        return microseconds(self.restart_backoff, where="restart_backoff") / 1_000_000
+        return seconds_of(self.restart_backoff)
 
 
 @dataclass(frozen=True)

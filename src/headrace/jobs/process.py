@@ -1,4 +1,4 @@
-"""Driver processes: start one, recognise it after a restart of the service, kill it with its children."""
+"""Driver processes: start one, identify it after a restart of the service, kill it with its children."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 from headrace.jobs.directory import AttemptDirectory
 
 VARIABLE = "HEADRACE_JOB"
-"""The environment variable by which the processes of a job are recognised."""
+"""The environment variable that identifies the processes of a job."""
 _HAS_PROC = Path("/proc/self/stat").exists()
 
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process; a later one with the same pid has another start time."""
+    """A process, identified by pid and start time, because a pid can be reused."""
 
     pid: int
     started: str
 
     @property
     def alive(self) -> bool:
-        """True if this process, not a later one with its pid, exists."""
+        """True if this process is running."""
         return start_time(self.pid) == self.started
 
 
@@ -38,7 +38,7 @@ def spawn(
     lock: int,
     environment: Mapping[str, str],
 ) -> subprocess.Popen[bytes]:
-    """Start a driver in a session of its own, which inherits the lock of the job."""
+    """Start a driver in a new session; it inherits the lock of the job."""
     attempt.path.mkdir(parents=True, exist_ok=True)
     with attempt.log.open("ab") as log:
         return subprocess.Popen(

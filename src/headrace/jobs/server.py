@@ -13,14 +13,14 @@ from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
 
 GRACE_SECONDS = 2
-"""Open streams would otherwise keep the server from exiting."""
+"""The time until open streams are closed at shutdown."""
 
 
 def check_address(service: JobService, port: int) -> None:
-    """Reject an address that can't be used.
+    """Reject an address that cannot be used.
 
     Raises:
-        OptionError: the address can be reached by others, and there is no user and no token.
+        OptionError: other machines can reach the address, and there is no user and no token.
         SetupError: the port is in use, or the address does not belong to this machine.
     """
     host = service.policy.host
@@ -30,7 +30,7 @@ def check_address(service: JobService, port: int) -> None:
         probe_port(port, host)
     except OSError as error:
         where, hint = f"{host}:{port}", "choose another --port, or stop the other process"
-        raise SetupError(f"can't listen: {error.strerror}", where=where, hint=hint) from None
+        raise SetupError(f"cannot listen: {error.strerror}", where=where, hint=hint) from None
 
 
 def run_server(
@@ -40,7 +40,7 @@ def run_server(
     certificate: Path | None = None,
     key: Path | None = None,
 ) -> None:
-    """Serve on the address of the service's policy until SIGINT or SIGTERM; the jobs go on."""
+    """Serve on the address of the service's policy until SIGINT or SIGTERM; jobs continue to run."""
     uvicorn.run(
         create_app(service),
         host=service.policy.host,

@@ -1,4 +1,4 @@
-"""The job service: the verbs of REST, command line and pages."""
+"""The job service: the operations behind REST, command line and pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _STOPPABLE = {JobState.STARTING, JobState.RUNNING}
 
 
 class JobService:
-    """Runs jobs. One service at a time holds the data directory."""
+    """Runs jobs. Only one service at a time can use a data directory."""
 
     def __init__(
         self,
@@ -57,11 +57,11 @@ class JobService:
             command: the command of a driver process.
             period: seconds between two rounds of the supervisor.
             alerts: rules and channels of alerts.
-            policy: who may do what; default: everything, from this machine.
+            policy: the access policy; default: full access from this machine.
             lineage: the URL of an OpenLineage server, or a file for its events.
 
         Raises:
-            OptionError: another service holds the directory, or the store can't be opened.
+            OptionError: another service holds the directory, or the store cannot be opened.
         """
         self.policy = policy or Policy()
         self.data = data.resolve()
@@ -87,12 +87,12 @@ class JobService:
         return self._supervisor.lock
 
     def start(self) -> None:
-        """Find the jobs of an earlier service again and supervise all jobs."""
+        """Start supervising all jobs, those of an earlier service included."""
         for loop in self._loops:
             loop.start()
 
     def pause(self) -> None:
-        """End the supervision; the jobs go on."""
+        """Stop supervising; the jobs continue to run."""
         for loop in self._loops:
             loop.stop()
 
@@ -105,8 +105,8 @@ class JobService:
 
         Raises:
             OptionError: a path, a size or a setting is not accepted.
-            DocumentError: the document is wrong.
-            PlanError: the pipeline can't run as written.
+            DocumentError: the document is invalid.
+            PlanError: the plan is invalid.
         """
         check_submission(submission, self.policy)
         pipeline = submission.check()
@@ -179,7 +179,7 @@ class JobService:
             raise self._conflict(current, "restarted")
 
     def clone(self, job: str, owner: str = "") -> Job:
-        """Submit the files and settings of a job as a new job, with a checkpoint of its own."""
+        """Submit the files and settings of a job as a new job, with a new checkpoint."""
         current = self.store.get(job)
         files = self._read_files(self.directory(job))
         submission = Submission(current.file, files, current.name, owner, current.directory, current.settings)
@@ -192,7 +192,7 @@ class JobService:
             if current.state.active or self.directory(job).is_locked:
                 raise self._conflict(current, "deleted")
             self.store.delete(job)
-            self.live.forget(job)
+            self.live.remove(job)
             shutil.rmtree(self.directory(job).path, ignore_errors=True)
 
     def directory(self, job: str) -> JobDirectory:
@@ -229,7 +229,7 @@ class JobService:
         return self._reporter.snapshot(job)
 
     def _read_files(self, directory: JobDirectory) -> dict[str, bytes]:
-        """Return the submitted files, without those that the job has written beside them."""
+        """Return the submitted files, without files that the job has written to the same directory."""
         names = (read_json(directory.path / "job.json") or {}).get("files")
         paths = sorted(directory.files.rglob("*")) if names is None else [directory.files / n for n in names]
         return {str(path.relative_to(directory.files)): path.read_bytes() for path in paths if path.is_file()}
@@ -238,7 +238,7 @@ class JobService:
         return job.state is JobState.RESTARTING and not self.directory(job.id).is_locked
 
     def _conflict(self, job: Job, verb: str) -> ConflictError:
-        return ConflictError(f"a job that is {job.state} can't be {verb}", where=f"job {job.id}")
+        return ConflictError(f"a job that is {job.state} cannot be {verb}", where=f"job {job.id}")
 
     def _lock_data(self) -> None:
         where, hint = str(self.data), "choose another --data"
@@ -250,4 +250,4 @@ class JobService:
             self._resources.close()
             raise OptionError("another job service is using the directory", where=where, hint=hint) from None
         except OSError as error:
-            raise OptionError(f"can't write there: {error.strerror}", where=where, hint=hint) from None
+            raise OptionError(f"cannot write there: {error.strerror}", where=where, hint=hint) from None

@@ -1,4 +1,4 @@
-"""The states of a job, and the transitions between them that are legal."""
+"""The states of a job and the legal transitions between them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JobState(StrEnum):
 
     @property
     def active(self) -> bool:
-        """True if the job has a driver process, or is going to have one."""
+        """True if the job has a driver process, or the supervisor will start one."""
         return self not in ENDED
 
 

@@ -1,4 +1,4 @@
-"""Submitted files: checked, then stored in the directory of the job."""
+"""Submitted files: checks, and storage in the directory of the job."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ class Submission:
     def check(self) -> str:
         """Check paths, sizes and the document; return the name of the pipeline.
 
-        Python is not loaded here, neither a .py file nor the functions of a document; the driver loads it.
+        Python (a .py file, or functions of a document) is not loaded here, only by the driver.
 
         Raises:
             OptionError: a path or a size is not accepted.
-            DocumentError: the document is wrong; every error has its line and column.
-            PlanError: the pipeline can't run as written.
+            DocumentError: the document is invalid; every error has its line and column.
+            PlanError: the plan is invalid.
         """
         check_files(self.files)
         if not self.file.endswith(_SUFFIXES):
             raise OptionError(f"expected a .py or .yaml file, got {self.file!r}", where="pipeline")
         if self.directory is not None and not Path(self.directory).is_dir():
-            raise OptionError("there is no such directory", where=self.directory)
+            raise OptionError("no such directory", where=self.directory)
         if self.is_code:
             return Path(self.file).stem
         pipeline = self.parse()
@@ -134,12 +134,12 @@ def check_path(path: str) -> None:
     >>> check_path("../secret")
     Traceback (most recent call last):
     headrace.errors.OptionError: ../secret: expected a relative path below the directory of the job
-      hint: letters, digits, space and _ . @ = + - are accepted; a part can't begin with a dot
+      hint: letters, digits, space and _ . @ = + - are accepted; a part cannot begin with a dot
     """
     parts = PurePosixPath(path).parts
     if not parts or len(path) > 500 or not all(_PART.fullmatch(part) for part in parts):
         raise OptionError(
             "expected a relative path below the directory of the job",
             where=path[:100],
-            hint="letters, digits, space and _ . @ = + - are accepted; a part can't begin with a dot",
+            hint="letters, digits, space and _ . @ = + - are accepted; a part cannot begin with a dot",
         )

@@ -1,4 +1,4 @@
-"""The supervisor: starts driver processes, restarts failed ones, and finds running ones again."""
+"""The supervisor: starts driver processes, restarts failed ones, and re-attaches to running ones."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from headrace.jobs.store.jobs import JobStore
 
 DRIVER = (sys.executable, "-P", "-m", "headrace.cli.app", "drive")
 """The command of a driver; `-P`, because a submitted file must not shadow a module of Python."""
-LONGEST_BACKOFF = 300.0
+MAX_BACKOFF_SECONDS = 300.0
 STEADY_SECONDS = 600.0
-"""An attempt that ran for so long resets the count of consecutive failures."""
+"""The run time after which an attempt resets the count of consecutive failures."""
 KILL_SECONDS = 30.0
 SECRETS = ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE")
 """Variables of the service that its jobs must not read."""
@@ -33,7 +33,7 @@ _log = logging.getLogger("headrace.jobs")
 
 
 class Supervisor:
-    """Moves jobs from state to state; `lock` is held while it does."""
+    """Changes the states of jobs, holding `lock`."""
 
     def __init__(self, store: JobStore, data: Path, *, command: Sequence[str] = DRIVER) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class Supervisor:
         return JobDirectory(self._data / "jobs" / job)
 
     def advance(self) -> None:
-        """Look at every active job once and do what is due."""
+        """Check every active job once and perform the actions that are due."""
         for listed in self._store.active():
             try:
                 with self.lock:
@@ -57,7 +57,7 @@ class Supervisor:
             except UnknownJobError:
                 continue
             except Exception:
-                _log.exception("job %s can't be advanced", listed.id)
+                _log.exception("job %s cannot be advanced", listed.id)
 
     def kill(self, job: Job) -> Job:
         """Kill the driver of a job and wait until it has ended."""
@@ -69,7 +69,7 @@ class Supervisor:
                 kill_group(identity.pid, job.id)
             time.sleep(0.02)
         if directory.is_locked:
-            raise ConflictError("the driver process can't be killed", where=f"job {job.id}")
+            raise ConflictError("the driver process cannot be killed", where=f"job {job.id}")
         self._clean_up(job)
         self._close_attempt(job, "killed", None)
         return self._store.move(job, JobState.KILLED, "killed by request", pid=None, exit_reason="killed")
@@ -172,7 +172,7 @@ class Supervisor:
         self._store.move(job, state, reason, pid=None, exit_reason=reason, failures=0)
 
     def _infer_ending(self, job: Job) -> dict[str, Any]:
-        """Return the ending of a driver that was killed after it had drained the pipeline; else nothing."""
+        """Return the ending of a driver that was killed after draining the pipeline; else an empty dict."""
         drained = (self.directory(job.id).checkpoint / "drained").exists()
         return {"ending": "drained"} if drained else {}
 
@@ -188,7 +188,7 @@ class Supervisor:
         if not retry or failures > job.settings.restart_limit:
             self._store.move(job, JobState.FAILED, reason, **changes)
             return
-        delay = min(job.settings.backoff_seconds * 2 ** (failures - 1), LONGEST_BACKOFF)
+        delay = min(job.settings.backoff_seconds * 2 ** (failures - 1), MAX_BACKOFF_SECONDS)
         changes |= {"next_start": time.time() + delay, "restarts": job.restarts + 1}
         self._store.move(job, JobState.RESTARTING, reason, **changes)
 
@@ -200,7 +200,7 @@ class Supervisor:
         return f"killed by signal {-status}" if status < 0 else f"exit status {status}"
 
     def _clean_up(self, job: Job) -> None:
-        """Kill what a crashed driver may have left behind, such as its JVM."""
+        """Kill processes that a crashed driver has left, such as its JVM."""
         if job.pid is not None:
             kill_group(job.pid, job.id)
         if (child := self._children.pop((job.id, job.attempts), None)) is not None:
@@ -214,7 +214,7 @@ class Supervisor:
 
 
 def is_running(tick: Mapping[str, Any] | None) -> bool:
-    """True if the tick of a driver shows that its queries run."""
+    """True if the queries run, according to the last tick of the driver."""
     return tick is not None and tick.get("phase", "") in _RUNNING_PHASES
 
 

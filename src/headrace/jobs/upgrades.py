@@ -1,8 +1,8 @@
-"""Savepoints, upgrades and scaling of jobs: a job goes on with another pipeline file, and can go back.
+"""Savepoints, upgrades and scaling of jobs.
 
 A running job is stopped gracefully first and started again afterwards. An upgrade is compared with the
-checkpoint before anything stops, and is rejected if it needs a replay. It leaves a savepoint, which holds the
-checkpoint and the submitted files, so `restore` brings back both.
+checkpoint before anything stops, and is rejected if it needs a replay. It creates a savepoint of the
+checkpoint and the submitted files; `restore` restores both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headrace.jobs.service import JobService
 
 STOP_SECONDS = 100.0
-"""How long a graceful stop may take before the request is given up; the job then stays stopped."""
+"""The timeout of a graceful stop; after it the request fails, and the job stays stopped."""
 _POLL = 0.1
 _FILES = "savepoint-files"
 _SCALABLE = {JobState.SUBMITTED, JobState.RUNNING, *ENDED} - {JobState.DRAINED}
@@ -58,16 +58,16 @@ class JobUpgrades:
     def upgrade(self, job: str, submission: Submission) -> tuple[Job, str | None]:
         """Replace the pipeline of a job and start it from its checkpoint.
 
-        A file in Python is loaded by the driver only, which rejects it there if it doesn't fit.
+        A Python file is loaded, and compared with the checkpoint, only by the driver.
 
         Returns:
-            The job, and the savepoint that goes back; None if the job had no checkpoint.
+            The job, and the savepoint of the state before; None if the job had no checkpoint.
 
         Raises:
             ConflictError: the new pipeline needs a replay, or the job is drained or does not stop.
             OptionError: a path, a size or a setting is not accepted.
-            DocumentError: the document is wrong.
-            PlanError: the pipeline can't run as written.
+            DocumentError: the document is invalid.
+            PlanError: the plan is invalid.
         """
         check_submission(submission, self._service.policy)
         submission.check()
@@ -94,7 +94,7 @@ class JobUpgrades:
 
         Raises:
             ConflictError: the state of the job does not allow it.
-            OptionError: no number is given, or a local job can't have executors.
+            OptionError: no number is given, or a local job cannot have executors.
         """
         numbers = {"partitions": partitions, "executors": executors}
         changes = {name: number for name, number in numbers.items() if number is not None}
@@ -108,7 +108,7 @@ class JobUpgrades:
             return self._service.get(job)
 
     def restore(self, job: str, name: str) -> Job:
-        """Bring back checkpoint and files of a savepoint and start the job from there.
+        """Restore checkpoint and files of a savepoint and start the job from there.
 
         Raises:
             ConflictError: the job does not stop.
@@ -128,7 +128,7 @@ class JobUpgrades:
         return self._while_stopped(job, act, start=True)
 
     def _while_stopped(self, job: str, act: Callable[[Job], None], *, start: bool = False) -> Job:
-        """Do something while the job has no driver; start it again if it was running."""
+        """Stop the job, run an action, and start the job again if it was running."""
         started = self._stop(job)
         try:
             with self._service.lock:
@@ -155,11 +155,11 @@ class JobUpgrades:
         return True
 
     def compare(self, job: Job, submission: Submission) -> Comparison | None:
-        """Compare a document with the checkpoint; None if there is none, or if it loads Python.
+        """Compare a document with the checkpoint; None without a checkpoint, or if the document loads Python.
 
         Raises:
-            DocumentError: the document is wrong.
-            PlanError: the pipeline can't run as written.
+            DocumentError: the document is invalid.
+            PlanError: the plan is invalid.
         """
         checkpoint = self._service.directory(job.id).checkpoint
         if submission.is_code or not list_checkpoints(checkpoint):
@@ -194,8 +194,8 @@ class JobUpgrades:
         submission.store(draft)
         self._replace_directory(directory, draft)
         shutil.rmtree(draft)
-        kept = submission.settings == JobSettings()
-        settings = job.settings if kept else submission.settings
+        has_settings = submission.settings != JobSettings()
+        settings = submission.settings if has_settings else job.settings
         self._change(job, submission.file, submission.version, settings.model_dump(), submission.files)
 
     def _replace_directory(self, directory: JobDirectory, source: Path) -> None:
@@ -215,7 +215,7 @@ class JobUpgrades:
 
 def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:
     if job.state not in _SCALABLE:
-        raise ConflictError(f"a job that is {job.state} can't be scaled", where=f"job {job.id}")
+        raise ConflictError(f"a job that is {job.state} cannot be scaled", where=f"job {job.id}")
     if not changes:
         raise OptionError("expected `partitions`, `executors` or both", where="scale")
     if "executors" in changes and (job.settings.master or "local").startswith("local"):

@@ -1,4 +1,4 @@
-"""Rows at the edges of a plan: counted where a step counts, derived where a step passes every row on."""
+"""Row counts at the edges of a plan: measured, or derived for steps that emit one row per input row."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Edges = dict[Ref, int]
 
 
 def rows_at_edges(graph: Graph, queries: list[Query], status: Status) -> Edges:
-    """Return the rows of each output that is known; an output that nothing counts is left out."""
-    edges = _edges_of(graph, queries, status)
+    """Return the row count of each output that has one."""
+    edges = _measured_edges(graph, queries, status)
     before = -1
     while before != len(edges):
         before = len(edges)
@@ -34,14 +34,14 @@ def rows_at_edges(graph: Graph, queries: list[Query], status: Status) -> Edges:
 
 
 def rows_of(node: Node, edges: Mapping[Ref, int]) -> tuple[int | None, int | None]:
-    """Return the rows in and out of a step; None if they are not known."""
+    """Return the rows in and out of a step; None if unknown."""
     into = [edges[ref] for ref in node.inputs if ref in edges]
     out = [edges[ref] for name in node.outputs if (ref := Ref(node.name, name)) in edges]
     rows_in = sum(into) if into and len(into) == len(node.inputs) else None
     return rows_in, sum(out) if out else None
 
 
-def _edges_of(graph: Graph, queries: list[Query], status: Status) -> Edges:
+def _measured_edges(graph: Graph, queries: list[Query], status: Status) -> Edges:
     edges: Edges = {}
     read = {query.name: query.rows_in for query in status.queries}
     for query in queries:
@@ -63,7 +63,7 @@ def _edges_of(graph: Graph, queries: list[Query], status: Status) -> Edges:
 
 
 def _derive(node: Node, edges: Edges) -> None:
-    """Derive the rows of a step's input from its output, or the other way round."""
+    """Derive the row count of a step's output from its input, or of its input from its output."""
     if isinstance(node, Sink) or not node.inputs:
         return
     output = Ref(node.name)

@@ -10,7 +10,7 @@ from typing import Any
 from headrace.jobs.store.database import Database
 
 LEVELS = ((10, 6 * 3600), (60, 2 * 86_400), (600, 14 * 86_400), (3600, 365 * 86_400))
-"""Resolution in seconds, and how long samples of it are kept."""
+"""Resolution and retention of samples, in seconds."""
 SERIES = (
     "rate_in",
     "rate_out",
@@ -28,14 +28,14 @@ SERIES = (
 )
 _PERCENTILES = ("latency_ms", "event_latency_ms")
 _PEAKS = ("lag", "watermark_delay_ms", "batch_ms", "phase/")
-MOST_PARTITIONS = 5
-"""Partitions whose lag is stored: those with the highest."""
+MAX_PARTITIONS = 5
+"""The number of partitions whose lag is stored; those with the highest lag."""
 
 
 class History:
     """Samples of the metrics of all jobs in the store.
 
-    A sample is the last one of its interval; of latency, lag and delay it is the highest, so that peaks stay.
+    A sample has the last value of each metric in its interval; of latency, lag and delay, the highest.
     """
 
     def __init__(self, database: Database) -> None:
@@ -45,14 +45,14 @@ class History:
     def add(
         self, job: str, at: float, metrics: Mapping[str, Any], details: Mapping[str, float] | None = None
     ) -> None:
-        """Add the metrics of a tick at every resolution, with those of its parts."""
+        """Add the metrics of a tick, and details of its parts, at every resolution."""
         sample = {**flatten(metrics), **(details or {})}
         with self._database.transaction():
             for resolution, _ in LEVELS:
                 self._merge(job, resolution, int(at // resolution * resolution), sample)
 
     def read(self, job: str, since: float, until: float, points: int = 500) -> list[dict[str, Any]]:
-        """Return samples of a job in time order, at the finest resolution with at most so many points."""
+        """Return samples of a job in time order, at the finest resolution with at most `points` samples."""
         resolution = choose_resolution(since, until, points)
         condition = "job = ? AND resolution = ? AND at >= ? AND at <= ?"
         query = f"SELECT at, document FROM samples WHERE {condition} ORDER BY at"
@@ -86,7 +86,7 @@ class History:
 
 
 def flatten(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the numbers of a tick's metrics under flat names; those that are missing are left out.
+    """Return the metrics of a tick under flat names, without those that are missing.
 
     >>> flatten({"rows_in": 5, "lag": None, "latency_ms": {"p50": 1.0, "p95": 2.0, "p99": 3.25}})
     {'rows_in': 5, 'latency_ms_p50': 1.0, 'latency_ms_p95': 2.0, 'latency_ms_p99': 3.25}
@@ -112,7 +112,7 @@ def details_of(tick: Mapping[str, Any]) -> dict[str, float]:
         for phase, milliseconds in (query.get("phases_ms") or {}).items():
             details[f"phase/{phase}"] = max(milliseconds, details.get(f"phase/{phase}", 0))
     lags = sorted((tick.get("lag_by_partition") or {}).items(), key=lambda item: -item[1])
-    return details | {f"lag/{partition}": lag for partition, lag in lags[:MOST_PARTITIONS]}
+    return details | {f"lag/{partition}": lag for partition, lag in lags[:MAX_PARTITIONS]}
 
 
 def merge(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,14 +128,14 @@ def merge(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any
 def choose_resolution(
     since: float, until: float, points: int, levels: Sequence[tuple[int, int]] = LEVELS
 ) -> int:
-    """Return the finest resolution that still has samples from `since` on and returns at most so many points.
+    """Return the finest resolution that has samples from `since` on, and at most `points` of them.
 
     >>> choose_resolution(time.time() - 900, time.time(), 500), choose_resolution(0, time.time(), 500)
     (10, 3600)
     """
     age = time.time() - since
-    for resolution, kept in levels:
-        if age <= kept and (until - since) / resolution <= points:
+    for resolution, retention in levels:
+        if age <= retention and (until - since) / resolution <= points:
             return resolution
     return levels[-1][0]
 

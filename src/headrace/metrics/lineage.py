@@ -75,7 +75,7 @@ def run_event(job: Job, datasets: dict[str, Any], *, at: datetime | None = None)
 
 
 class LineageEmitter:
-    """Sends events to an OpenLineage server, or appends them to a file, in a thread of its own."""
+    """Sends events to an OpenLineage server, or appends them to a file, in a background thread."""
 
     def __init__(self, target: str) -> None:
         """Send to an http or https URL, or append to a file."""
@@ -101,7 +101,7 @@ class LineageEmitter:
                 with Path(self._target).open("a") as file:
                     file.write(json.dumps(event) + "\n")
         except Exception as error:
-            _log.error("a lineage event can't be sent: %s", without_passwords(str(error)))
+            _log.error("a lineage event cannot be sent: %s", without_passwords(str(error)))
 
 
 def _dataset(step: str, connector: Any) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Metrics in OpenMetrics format: of every job, and of the service itself."""
+"""Metrics of all jobs and of the service, in OpenMetrics format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNTERS = {
     "rows_out": "Rows written to sinks.",
     "late": "Rows behind the watermark that no window could take.",
     "dead_letters": "Records that could not be decoded.",
-    "mismatches": "Epochs in which the rows of a step or sink don't add up.",
+    "mismatches": "Epochs in which the rows of a step or sink do not add up.",
     "retries": "Retries of unavailable servers by the driver, in this attempt.",
     "restarts": "Attempts started because an attempt failed.",
 }
@@ -41,8 +41,8 @@ _STEP = {
 }
 
 
-class _Source:
-    """A collector of ready-made metrics, as prometheus-client expects one."""
+class _Collector:
+    """The collector of prometheus-client for a list of metrics."""
 
     def __init__(self, metrics: Iterable[Metric]) -> None:
         self._metrics = list(metrics)
@@ -60,7 +60,7 @@ def render(snapshots: Iterable[Mapping[str, Any]], service: Mapping[str, float])
     """
     jobs = list(snapshots)
     families = [*_job_families(jobs), *_step_families(jobs), *_service_families(jobs, service)]
-    text: bytes = generate_latest(_Source(families))  # type: ignore[no-untyped-call]
+    text: bytes = generate_latest(_Collector(families))  # type: ignore[no-untyped-call]
     return text.decode()
 
 

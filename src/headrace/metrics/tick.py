@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 TOTALS = ("rows_in", "rows_out", "late", "dead_letters", "mismatches")
 """Counters that continue over the attempts of a job."""
 DELAY_SECONDS = 60.0
-"""Event latencies are those of the rows of so many seconds."""
-MOST_MISMATCHES = 10
+"""The period over which event latencies are computed."""
+MAX_MISMATCHES = 10
 _NO_PERCENTILES = {"p50": None, "p95": None, "p99": None}
 
 
@@ -60,12 +60,12 @@ class TickBuilder:
             "steps": steps,
             "queries": {query.name: _query(query, rates) for query in status.queries},
             "lag_by_partition": _lags(status),
-            "mismatches": [asdict(each) for each in status.mismatches[-MOST_MISMATCHES:]],
-            "out_of_order": _disorder(status.delays),
+            "mismatches": [asdict(each) for each in status.mismatches[-MAX_MISMATCHES:]],
+            "out_of_order": _out_of_order(status.delays),
         }
 
     def _totals(self, status: Status) -> dict[str, int]:
-        """Return the counters of this run and of those before it."""
+        """Return the counters of this run and all earlier ones."""
         now = {
             "rows_in": status.rows_in,
             "rows_out": status.rows_out,
@@ -102,7 +102,7 @@ class TickBuilder:
 
 
 def watermark_delay(watermark: str | None) -> int | None:
-    """Return the clock minus the watermark in milliseconds; None at the end of time, which a drain sets."""
+    """Return clock minus watermark in milliseconds; None after a drain (watermark at the end of time)."""
     if watermark is None or watermark.startswith("9999-"):
         return None
     return round((time.time() - parse_time(watermark)) * 1000)
@@ -120,19 +120,19 @@ def _counters(totals: Mapping[str, int], steps: Mapping[str, dict[str, Any]]) ->
 def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
     rows_in, rows_out = rows_of(node, edges)
     accounting = status.steps.get(node.name)
-    facts: dict[str, Any] = {
+    details: dict[str, Any] = {
         "rows_in": rows_in,
         "rows_out": status.sinks.get(node.name, rows_out),
         "late": accounting.late if accounting else 0,
         "dead_letters": status.unrouted.get(f"{node.name}.dead_letters", 0),
     }
     if (rules := status.rules.get(node.name)) is not None:
-        facts["rules"] = {"in_force": rules.in_force, "faults": list(rules.faults)}
-    facts.update(status.calls.get(node.name, {}))
+        details["rules"] = {"in_force": rules.in_force, "faults": list(rules.faults)}
+    details.update(status.calls.get(node.name, {}))
     if accounting is not None:
-        facts["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
-        facts["balanced"] = accounting.balanced
-    return facts
+        details["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
+        details["balanced"] = accounting.balanced
+    return details
 
 
 def _query(query: QueryStatus, rates: Mapping[str, float]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _lags(status: Status) -> dict[str, int]:
     return lags
 
 
-def _disorder(delays: Delays) -> dict[str, Any] | None:
+def _out_of_order(delays: Delays) -> dict[str, Any] | None:
     if not delays:
         return None
     histogram = sorted(delays.out_of_order.items())

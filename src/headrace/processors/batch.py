@@ -1,7 +1,4 @@
-"""The loop of a processor over a batch: all rows of a key at once, then the end of the input.
-
-Rows come sorted by key. No state is stored.
-"""
+"""The loop of a processor over a bounded input, sorted by key; no state is stored."""
 
 from __future__ import annotations
 
@@ -28,8 +25,8 @@ class BatchLoop(ProcessorLoop):
         before = [self._last, *keys[:-1]]
         self._last = keys[-1]
         kinds = [NEW_KEY if key != last else 0 for key, last in zip(keys, before, strict=True)]
-        nothing = [None] * len(keys)
-        return Visits(kinds, nothing, nothing, [self._clock] * len(keys))
+        nulls = [None] * len(keys)
+        return Visits(kinds, nulls, nulls, [self._clock] * len(keys))
 
     def _end_visit(self) -> None:
         runtime = self._runtime

@@ -43,12 +43,12 @@ class _Writer(pickle.Pickler):
         module = kind.__module__.partition(".")[0]
         if obj is _ROW or module in _SAFE or (module == "builtins" and kind.__name__ in _BUILTINS):
             return NotImplemented
-        what = f"state can't hold a {kind.__qualname__}"
+        what = f"state cannot hold a {kind.__qualname__}"
         raise TypeError(f"{what}; use plain values, or annotate the state with a dataclass or pydantic model")
 
 
 class _Reader(pickle.Unpickler):
-    """Reads what `_Writer` has written, and nothing else."""
+    """Reads the output of `_Writer`; rejects any other class."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == (_ROW.__module__, _ROW.__name__):
@@ -59,12 +59,12 @@ class _Reader(pickle.Unpickler):
 
 
 def _reduce_zone(zone: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return how to make a time zone of zoneinfo or pytz again."""
+    """Return the reconstruction of a zoneinfo or pytz time zone, for pickle."""
     name = getattr(zone, "key", None) or getattr(zone, "zone", None)
     if name == "UTC":
         return datetime.timezone, (datetime.timedelta(0),)
     if name is None:
-        raise TypeError(f"state can't hold the time zone {zone!r}; convert the time to UTC")
+        raise TypeError(f"state cannot hold the time zone {zone!r}; convert the time to UTC")
     return zoneinfo.ZoneInfo, (name,)
 
 

@@ -1,7 +1,4 @@
-"""The facts of a processor class that a plan needs.
-
-Outputs, and whether it depends on event time or on the clock.
-"""
+"""The declaration of a processor class for the plan: its outputs, timers and state."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ def declaration_of(target: Any, *, name: str, output: Any = None) -> Declaration
     sides = [(side, Schema.of(item.schema)) for side, item in kind.side_outputs.items()]
     for side, _ in sides:
         if side in ("main", "dead_letters", "late", "visited"):
-            raise OptionError(f"a side output can't be called `{side}`", where=where, hint="rename it")
+            raise OptionError(f"a side output cannot be called `{side}`", where=where, hint="rename it")
     domains = {timer.domain for timer in kind.declared_timers.values()}
     has_ttl = any(cell.ttl is not None for cell in kind.cells.values())
     has_state = bool(kind.cells or kind.declared_timers)

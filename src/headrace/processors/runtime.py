@@ -37,10 +37,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Saved:
-    """The state of a key after its visit.
-
-    The bytes to store, None to delete them, and the next times to visit it.
-    """
+    """The state of a key after its visit: the bytes to store (None deletes them), and the next due times."""
 
     changed: bool
     content: bytes | None
@@ -64,10 +61,7 @@ class Moment:
 
 
 _Call = tuple[Callable[[Any], Any], Any, int | None, str]
-"""A call of a method: its argument, its time, and the timer that fired, if any.
-
-Successful calls since the last stored point are repeated if a later one raises. There is one for each row.
-"""
+"""A call of a method: the method, its argument, its time, and the timer that fired, if any."""
 
 
 @dataclass
@@ -83,10 +77,11 @@ class ProcessorRuntime:
     converters: Converters | None = None
     """Conversions of annotated state; None to read the annotations here."""
     calls: int = 0
-    """Calls of `process` and of timers since the caller has reset it."""
+    """The number of calls of `process` and of timers; the caller resets it."""
     emitted: list[Emitted] = field(default_factory=list)
     failed: list[Failed] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
+    """The successful calls since the last snapshot; repeated if a later call raises."""
 
     def __post_init__(self) -> None:
         known = self.converters if self.converters is not None else converters(type(self.processor))
@@ -107,14 +102,11 @@ class ProcessorRuntime:
         return self._visit.values
 
     def begin(self, key: Any, content: bytes | None, moment: Moment) -> None:
-        """Begin the visit of a key.
-
-        Restore its state, drop what has expired, and fire the timers that are due.
-        """
+        """Begin the visit of a key: restore its state, remove expired values, and fire due timers."""
         self._moment, self._stored = moment, content
         self._visit.enter(key, content, moment)
         self._calls.clear()
-        self._point = content
+        self._snapshot = content
         self._fire_due()
 
     def row(self, row: Any, time: int | None) -> None:
@@ -131,7 +123,7 @@ class ProcessorRuntime:
         return Saved(content != self._stored, content, event_due, clock_due)
 
     def take(self) -> tuple[list[Emitted], list[Failed]]:
-        """Return and clear what was emitted and what failed."""
+        """Return and clear the emitted rows and the failures."""
         emitted, failed = self.emitted, self.failed
         self.emitted, self.failed = [], []
         return emitted, failed
@@ -193,22 +185,19 @@ class ProcessorRuntime:
         return rows
 
     def _undo(self, fired: str) -> None:
-        """Restore the state before the last call.
+        """Undo the last call: restore the last snapshot and repeat the calls since then that succeeded.
 
-        From the last stored point, repeat the calls that succeeded.
-
-        This costs nothing while no call raises. The point moves to the present, so that no call is repeated
-        twice.
+        So a snapshot is taken only after a call raises; it then covers all calls before.
         """
         key = self._visit.key
-        self._visit.enter(key, self._point, self._moment)
+        self._visit.enter(key, self._snapshot, self._moment)
         for call in self._calls:
             _, _, self._visit.time, earlier = call
             self._visit.timers.pop(earlier, None)
             self._run(call)
         self._visit.timers.pop(fired, None)
         self._calls.clear()
-        self._point = self._visit.dump()
+        self._snapshot = self._visit.dump()
 
 
 def _iterate(result: Any) -> Iterable[Any]:

@@ -58,7 +58,7 @@ class Cell:
         return ExpiringList(content, stamp) if self.kind == "list" else ExpiringMap(content, stamp)
 
     def is_empty(self, content: Any) -> bool:
-        """Return True if the content is that of a key without state."""
+        """Return True if the content equals the default."""
         return bool(content == self._default) if self.kind == "value" else not content
 
 

@@ -25,6 +25,6 @@ class StatefulMap(Processor):
         result = self._f(before, row)
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(f"expected the new state and a row, got {result!r:.80}")
-        self.current, made = result
-        if made is not None:
-            yield made
+        self.current, emitted = result
+        if emitted is not None:
+            yield emitted

@@ -24,7 +24,7 @@ class KeyState:
     def dump(
         self, values: Mapping[str, Any], stamps: Mapping[str, int], timers: Mapping[str, int]
     ) -> bytes | None:
-        """Return the state as bytes; None if it is that of a key without state."""
+        """Return the state as bytes; None if the key has no state."""
         content: dict[str, Any] = {}
         times: dict[str, Any] = {}
         for name, held in values.items():
@@ -105,7 +105,7 @@ class Visit:
         self._side: list[tuple[str, Any]] = []
 
     def enter(self, key: Any, content: bytes | None, moment: Any) -> None:
-        """Restore the state of a key, without what has expired."""
+        """Restore the state of a key, without expired values."""
         self.key, self.time = key, None
         self.watermark, self.clock, self._timed = moment.watermark, moment.clock, moment.timed
         self._state.load(content, self)
@@ -126,7 +126,7 @@ class Visit:
             self.stamps[cell.name] = self.stamp()
 
     def stamp(self) -> int:
-        """Return the time by which what is written now expires."""
+        """Return the time from which the TTL of a value that is written now counts."""
         if not self._timed:
             return self.clock
         return self.time if self.time is not None else self.watermark or 0

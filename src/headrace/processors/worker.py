@@ -1,10 +1,8 @@
-"""The loop of a processor in a Python worker.
+"""The loop of a processor in a Python worker: rows with the state of their keys in, rows and state out.
 
-Rows with the state of their keys in, tagged rows and changed state out.
-
-Rows come sorted by key. The first row of a key has its state in `__state`; a key that is only due comes as
-one row without data. A key may continue in the next batch. The results of a batch are one Arrow batch per
-output, and one with a row per key whose visit has ended: the state to store, and when the key is due next.
+Rows arrive sorted by key. The first row of a key has its state in `__state`; a key that has only a due timer
+is one row without data. A key may continue in the next batch. The results of a batch are one Arrow batch per
+output, and one with a row per key whose visit has ended: the state to store, and the next due times.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ NEW_KEY, WITHOUT_ROW = 1, 2
 
 
 class Visits(NamedTuple):
-    """For each row: 1 if it begins the visit of a key, 2 if it does and has no data; then its facts."""
+    """For each row: 1 if it begins the visit of a key, 2 if it does and has no data; then state and times."""
 
     kinds: list[int]
     states: Sequence[bytes | None]
@@ -95,29 +93,26 @@ class ProcessorLoop:
         self._saved: list[Saved] = []
         self._active = False
         self._row: Any = None
-        self._shown: pyarrow.Schema | None = None
+        self._visible: pyarrow.Schema | None = None
 
     def run(
         self, batches: Iterable[pyarrow.RecordBatch], task: int | None = None
     ) -> Iterator[pyarrow.RecordBatch]:
-        """Process each batch and yield its results.
-
-        `task` identifies the task, for the error if the worker dies.
-        """
+        """Process each batch and yield its results; `task` is for the error if the worker dies."""
         with BatchNote(self._call.step, task) as note:
             for batch in batches:
                 note.write(batch)
-                with self._calling() as log:
+                with self._measure_calls() as log:
                     self._process(batch, log)
                 yield from self._results()
             if self._active:
-                with self._calling():
+                with self._measure_calls():
                     self._end_visit()
                 yield from self._results()
 
     @contextlib.contextmanager
-    def _calling(self) -> Iterator[StepOutput]:
-        """Label the output of the calls inside, and add them to the totals."""
+    def _measure_calls(self) -> Iterator[StepOutput]:
+        """Label the output of the calls in the block, and add them to the totals."""
         began, runtime = time.perf_counter(), self._runtime
         with label_output(self._call.step) as log:
             log.key = runtime.key if self._active else None
@@ -127,15 +122,15 @@ class ProcessorLoop:
 
     def _process(self, batch: pyarrow.RecordBatch, log: StepOutput) -> None:
         names = batch.schema.names
-        shown = batch.select([name for name in names if not name.startswith(INTERNAL)])
-        self._shown = shown.schema
-        self._row = self._row or row_class(shown.schema.names)
+        visible = batch.select([name for name in names if not name.startswith(INTERNAL)])
+        self._visible = visible.schema
+        self._row = self._row or row_class(visible.schema.names)
         times = _times(batch) if TIME in names else [None] * batch.num_rows
         columns = [column_values(batch.column(column)) for _, column in self._call.keys]
         keys = list(zip(*columns, strict=True)) if columns else [()] * batch.num_rows
         kinds, states, marks, clocks = self._visits(batch, keys)
         runtime, fail = self._runtime, self._call.on_error == "fail"
-        rows = zip(count(), iterate_rows(shown, self._row), kinds, times)
+        rows = zip(count(), iterate_rows(visible, self._row), kinds, times)
         for at, row, kind, at_time in rows:
             if kind:
                 moment = Moment(marks[at], clocks[at], self._call.timed)
@@ -161,7 +156,7 @@ class ProcessorLoop:
         self._stop_on_failure()
 
     def _end(self) -> Saved:
-        """End the visit; state that can't be stored ends the run, whichever call has made it."""
+        """End the visit; state that cannot be stored ends the run."""
         try:
             return self._runtime.end()
         except TypeError as error:
@@ -173,8 +168,8 @@ class ProcessorLoop:
             self._stop(self._runtime.failed[0])
 
     def _stop(self, failed: Failed) -> None:
-        shown = failed.row if failed.row is not None else failed.key
-        raise RuntimeError(stop_message(self._call.step, shown, failed.failure))
+        row = failed.row if failed.row is not None else failed.key
+        raise RuntimeError(stop_message(self._call.step, row, failed.failure))
 
     def _results(self) -> Iterator[pyarrow.RecordBatch]:
         emitted, failed = self._runtime.take()
@@ -188,7 +183,7 @@ class ProcessorLoop:
             yield self._batch(DEAD_LETTERS, {f"__{DEAD_LETTERS}": self._dead_letters(failed)}, len(failed))
         if self._saved:
             saved, self._saved = self._saved, []
-            yield self._batch(VISITED, _control(saved), len(saved))
+            yield self._batch(VISITED, _visited_columns(saved), len(saved))
 
     def _batch(self, tag: str, columns: dict[str, pyarrow.Array], rows: int) -> pyarrow.RecordBatch:
         """Return rows of one output; the columns of the others are null."""
@@ -208,15 +203,12 @@ class ProcessorLoop:
         return pyarrow.StructArray.from_arrays(arrays, fields=fields)
 
     def _dead_letters(self, failed: Sequence[Failed]) -> pyarrow.Array:
-        """Return the input columns, reason and traceback.
-
-        Of a failed timer, only the key columns are known.
-        """
-        assert self._shown is not None
+        """Return input columns, reason and traceback; a failed timer has only the key columns."""
+        assert self._visible is not None
         kind = self._call.results.field(f"__{DEAD_LETTERS}").type
         fields = [kind.field(at) for at in range(kind.num_fields)]
         columns = OutputColumns(pyarrow.schema(fields))
-        names = dead_letter_names(self._shown.names)
+        names = dead_letter_names(self._visible.names)
         rows = []
         for item in failed:
             values = dict(zip(names, item.row, strict=True)) if item.row is not None else item.key.to_dict()
@@ -230,7 +222,7 @@ def _times(batch: pyarrow.RecordBatch) -> list[int | None]:
     return times
 
 
-def _control(saved: Sequence[Saved]) -> dict[str, pyarrow.Array]:
+def _visited_columns(saved: Sequence[Saved]) -> dict[str, pyarrow.Array]:
     return {
         STATE: pyarrow.array([item.content for item in saved], type=pyarrow.binary()),
         "__changed": pyarrow.array([item.changed for item in saved], type=pyarrow.bool_()),

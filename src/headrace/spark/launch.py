@@ -1,7 +1,6 @@
-"""Start Spark's JVM quietly, in the environment it needs, and report the reason if it does not start.
+"""Start the JVM of Spark with its output in a log file, and report the reason if it does not start.
 
-Spark runs in one JVM a process. It is started as pyspark starts it, but with Java, pyspark's own Spark and
-this Python named, and with its output in a log file.
+A process has one JVM. It is started as pyspark does, with explicit paths of Java, Spark and Python.
 """
 
 from __future__ import annotations
@@ -30,24 +29,13 @@ LOG4J = Path(__file__).with_name("log4j2.properties")
 LOG_PROPERTY = "headrace.log"
 KEPT_LOGS = 10
 REGIONS = "-XX:G1HeapRegionSize=8m"
-"""In regions of 1 MB, as small heaps have them, buffers of Spark's and Kafka's are too large for one: the
-JVM then looks for garbage through all of its memory again and again, and in real time stands still for
-tens of milliseconds at the end of each batch.
-"""
-_RARE = ("org.apache.xbean.asm9.ClassReader", "java.io.ObjectOutputStream", "java.io.ObjectInputStream")
-UNHURRIED = " ".join(
-    ["-XX:CompileCommand=quiet"]
-    + [f"-XX:CompileCommand=CompileThresholdScaling,{name}::*,30.0" for name in _RARE]
-)
-"""For each job Spark reads the byte code of its own closures and serialises tasks. Java's optimising
-compiler finds that worth some seconds of a core in the first half minute of a run, when it is the code of
-the rows that should come first; so it is to wait until these have been called thirty times as often as
-others.
+"""By default small heaps have regions of 1 MB. Buffers of Spark and Kafka are larger than half a region, and
+such allocations start marking cycles: pauses of tens of milliseconds in real-time mode.
 """
 CLASS_PATH = "SPARK_DIST_CLASSPATH"
-"""The variable with the end of the class path. A class archive fits if the beginning is the same."""
+"""The variable for jars at the end of the class path, where they leave the class archive valid."""
 BY_SUBMIT = "PYSPARK_GATEWAY_PORT"
-"""What spark-submit sets for the Python it starts: the way to the JVM that runs already."""
+"""Set by spark-submit for its Python process: the port of the running JVM."""
 
 
 def active_session() -> SparkSession | None:
@@ -57,15 +45,15 @@ def active_session() -> SparkSession | None:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SetupError(
-            f"pyspark can't be imported: {error}", where="spark", hint="pip install headrace"
+            f"pyspark cannot be imported: {error}", where="spark", hint="pip install headrace"
         ) from error
 
-    # A session outlives its stopped context in pyspark's memory; only a live context counts.
+    # pyspark keeps the session object of a stopped context, so check the context.
     return SparkSession.builder.getOrCreate() if SparkContext._active_spark_context else None
 
 
 def submitted_settings() -> dict[str, str]:
-    """Return the settings that spark-submit was given, if it started this process."""
+    """Return the settings of spark-submit, if it started this process."""
     if BY_SUBMIT not in os.environ:
         return {}
     from pyspark import SparkConf, SparkContext
@@ -75,15 +63,15 @@ def submitted_settings() -> dict[str, str]:
 
 
 def start(settings: Mapping[str, str], jars: Sequence[Path], log_directory: Path | None) -> SparkSession:
-    """Return a new session with these settings, in a JVM of its own unless the process has one.
+    """Return a new session with these settings; start a JVM unless the process has one.
 
     Args:
-        settings: All of Spark's settings.
-        jars: Jars for the end of the class path, after those of Spark.
-        log_directory: Where Spark's log goes.
+        settings: all settings of Spark.
+        jars: jars for the end of the class path, after those of Spark.
+        log_directory: the directory of Spark's log.
 
     Raises:
-        SetupError: It didn't start; the error quotes the log.
+        SetupError: Spark did not start; the error quotes the log.
     """
     from pyspark.sql import SparkSession
 
@@ -100,13 +88,13 @@ def start(settings: Mapping[str, str], jars: Sequence[Path], log_directory: Path
 
 
 def log_file() -> Path | None:
-    """Return the file that Spark writes its log to, if its JVM was started here."""
+    """Return Spark's log file, if this process started the JVM."""
     named = system_property(LOG_PROPERTY)
     return Path(named) if named else None
 
 
 def cores(master: str) -> int | None:
-    """Return the number of tasks that a local master runs at once; None for a cluster.
+    """Return the number of concurrent tasks of a local master; None for a cluster.
 
     >>> cores("local[3]"), cores("local"), cores("spark://host:7077")
     (3, 1, None)
@@ -118,9 +106,9 @@ def cores(master: str) -> int | None:
 
 
 def _launch(settings: Mapping[str, str], archive: str, log: Path) -> None:
-    """Start the JVM as pyspark does, but with its output in the log: nothing else keeps it quiet.
+    """Start the JVM with its output in the log.
 
-    `archive` are the options of the class archive, which a JVM that records another one can't have.
+    `archive` has the options of the class archive; a JVM that records an archive cannot use one.
     """
     from pyspark import SparkConf
 
@@ -128,7 +116,7 @@ def _launch(settings: Mapping[str, str], archive: str, log: Path) -> None:
     logging = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}"'
     theirs = settings.get(option, "")
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    ours = f"{logging} -Duser.timezone=UTC {REGIONS} {UNHURRIED} {'' if RECORD in theirs else archive}"
+    ours = f"{logging} -Duser.timezone=UTC {REGIONS} {'' if RECORD in theirs else archive}"
     configuration.set(option, f"{ours} {theirs}".strip())
     try:
         with log.open("ab") as output:
@@ -146,7 +134,7 @@ def _new_log(directory: Path) -> Path:
 
 
 def _quieten() -> None:
-    """Have pyspark not print what it also raises: a page of JSON with Java's stack for a misspelt column."""
+    """Disable loggers of pyspark that print, as JSON with a Java stack trace, errors that it also raises."""
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -155,11 +143,11 @@ def _quieten() -> None:
 
 @contextmanager
 def _environment(master: str, java: Java, home: Path, jars: Sequence[Path]) -> Iterator[None]:
-    """Set what Spark's launcher and pyspark read from the environment, while they start."""
+    """Set the environment variables that Spark's launcher and pyspark read while they start."""
     last = [*map(str, jars), *filter(None, [os.environ.get(CLASS_PATH)])]
     wanted = {"JAVA_HOME": str(java.launcher_home()), "SPARK_HOME": str(home)}
     wanted |= {CLASS_PATH: os.pathsep.join(last)} if last else {}
-    if cores(master) is not None or is_on_this_machine(master):  # other clusters have their own Python
+    if cores(master) is not None or is_on_this_machine(master):  # elsewhere the executors name their Python
         wanted["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
     before = {key: os.environ.get(key) for key in wanted}
     os.environ.update(wanted)
@@ -174,7 +162,7 @@ def _environment(master: str, java: Java, home: Path, jars: Sequence[Path]) -> I
 
 
 def spark_home() -> Path:
-    """Return the one in pyspark; a `SPARK_HOME` left over from another Spark would start that one."""
+    """Return the directory of pyspark's Spark; `SPARK_HOME` only if it has the same version."""
     ours = find_spark_home()
     named = os.environ.get("SPARK_HOME")
     same = bool(named) and any(Path(str(named)).glob(f"jars/spark-core_2.13-{spark_version(ours)}.jar"))
@@ -183,14 +171,14 @@ def spark_home() -> Path:
 
 def _failure(error: Exception, log: Path | None) -> SetupError:
     return SetupError(
-        f"Spark didn't start: {_reason(error, log)}",
+        f"Spark did not start: {_reason(error, log)}",
         where="spark",
-        hint=f"its log has more: {log}" if log else "stop the other Spark of this process first",
+        hint=f"see its log: {log}" if log else "stop the other Spark session of this process first",
     )
 
 
 def _reason(error: Exception, log: Path | None) -> str:
-    """Return the reason of a failed start: the JVM's error, or the output of its launcher."""
+    """Return the reason of a failed start: the error of the JVM, or the output of its launcher."""
     if isinstance(error, JavaError):
         return java_message(error)
     lines = log.read_text(errors="replace").splitlines() if log else []

@@ -58,7 +58,7 @@ def test_server_that_stays_unavailable_is_an_error(
     try:
         # An open session may receive the server's last message; a new one finds no server.
         hint = "(is the server running|the server is shutting down)"
-        with pytest.raises(DeliveryError, match=rf"can't take epoch 0: .+\n  hint: {hint}"):
+        with pytest.raises(DeliveryError, match=rf"cannot take epoch 0: .+\n  hint: {hint}"):
             writer.stage(0, rows(spark, ("a", 1)))
     finally:
         server.start()

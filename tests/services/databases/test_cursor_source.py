@@ -78,7 +78,7 @@ def test_each_run_takes_what_has_been_added_since(spark: SparkSession, place: Pl
     place.sql(f"UPDATE {place.table} SET name = 'other' WHERE id = 2")
     place.sql(f"DELETE FROM {place.table} WHERE id = 1")
     place.add(3, 8, 9, 10, 2**60)
-    # 3 came behind the mark, and updates and deletes aren't seen.
+    # 3 came behind the mark, and updates and deletes are not seen.
     assert run_once(place, tmp_path, tasks=3) == [(i, f"n{i}") for i in (8, 9, 10, 2**60)]
     place.add(2**60 + 1)
     assert run_once(place, tmp_path) == [(2**60 + 1, f"n{2**60 + 1}")]

@@ -76,7 +76,7 @@ def test_epoch_that_does_not_fit_is_delivered_when_there_is_room(
     room = os.statvfs(disk)
     (disk / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
     with pytest.raises(
-        DeliveryError, match=r"can't (take|commit) epoch 1: .*\n  hint: free some space"
+        DeliveryError, match=r"cannot (take|commit) epoch 1: .*\n  hint: free some space"
     ) as caught:
         deliver(out, run(), 1, rows(spark, 1))
     assert "Traceback" not in str(caught.value)

@@ -284,7 +284,7 @@ def test_missing_requirements_are_errors(orders: Orders) -> None:
     )
     orders.refused("unknown table `nothing` at", table="nothing")
     orders.sql("CREATE PUBLICATION {t}_none")
-    without = r"publication `\w+` doesn't have the table .*\n  hint: ALTER PUBLICATION"
+    without = r"publication `\w+` does not have the table .*\n  hint: ALTER PUBLICATION"
     orders.refused(without, publication=f"{orders.table}_none")
     orders.sql("DROP PUBLICATION {t}_none", "ALTER TABLE {t} DROP CONSTRAINT {t}_pkey")
     orders.refused(
@@ -301,7 +301,7 @@ def test_missing_requirements_are_errors(orders: Orders) -> None:
 def test_unavailable_server_and_refused_login_are_errors(orders: Orders) -> None:
     away = orders.server.url.replace(f":{orders.server.port}/", ":1/")
     orders.refused(
-        r"orders: the changes of `t\d+` at 127.0.0.1:1/streams can't be read: .*\n  hint: is the server",
+        r"orders: the changes of `t\d+` at 127.0.0.1:1/streams cannot be read: .*\n  hint: is the server",
         url=away,
     )
     wrong = orders.server.url.replace("let%20me%20in", "wrong")
@@ -331,7 +331,7 @@ def test_server_that_becomes_unavailable_is_retried(orders: Orders) -> None:
     orders.server.stop()
     try:
         impatient = CdcEnumerator(replace(log._table, retry_timeout=0.0))
-        with pytest.raises(RuntimeError, match=r"can't be read: .*is the server running"):
+        with pytest.raises(RuntimeError, match=r"cannot be read: .*is the server running"):
             impatient.latest(start)
     finally:
         orders.server.start()

@@ -96,4 +96,4 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         reason for _, _, reason in problems[1:]
     ]  # a starting server has another error than a stopped one
     assert len(set(reasons)) == len(reasons) > 0
-    assert all(re.search(rf"the table `{table}` at \S+ can't be read", reason) for reason in reasons)
+    assert all(re.search(rf"the table `{table}` at \S+ cannot be read", reason) for reason in reasons)

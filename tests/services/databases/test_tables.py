@@ -277,7 +277,7 @@ def test_row_that_would_overwrite_one_of_another_key_is_refused(
     schema = "k string, `100 %s` int"
     deliver(out, run(), 0, rows(spark, ("a", 1), ("b", 2), schema=schema))
     deliver(out, run(), 1, rows(spark, ("a", 3), schema=schema))
-    with pytest.raises(DeliveryError, match=r"can't commit epoch 2: .*(unique)"):
+    with pytest.raises(DeliveryError, match=r"cannot commit epoch 2: .*(unique)"):
         deliver(out, run(), 2, rows(spark, ("c", 2), schema=schema))
     assert sorted(content(server, table)) == [("a", 3), ("b", 2)]
 
@@ -289,7 +289,7 @@ def test_table_without_transactions_is_refused(
     server.sql("CREATE TABLE unsafe (k text, v int) ENGINE MyISAM")
     with pytest.raises(
         DeliveryError,
-        match=r"can't take epoch 0: its engine, MyISAM, has no transactions\n  hint: ALTER TABLE \.\.\. "
+        match=r"cannot take epoch 0: its engine, MyISAM, has no transactions\n  hint: ALTER TABLE \.\.\. "
         r"ENGINE InnoDB",
     ):
         deliver(sink(server, "unsafe"), run(), 0, rows(spark, ("a", 1)))
@@ -299,10 +299,10 @@ def test_value_that_does_not_fit_fails_the_epoch(
     spark: SparkSession, server: Server, table: str, run: MakeRun
 ) -> None:
     server.sql(f"CREATE TABLE {table} (k varchar(3), v int)")
-    with pytest.raises(DeliveryError, match=r"(?is)can't take epoch 0: .*(too long|truncated)") as caught:
+    with pytest.raises(DeliveryError, match=r"(?is)cannot take epoch 0: .*(too long|truncated)") as caught:
         deliver(sink(server, table), run(), 0, rows(spark, ("abc", 1), ("abcd", 2)))
     assert "Traceback" not in str(caught.value)
-    assert "hint: the value doesn't fit the column" in str(caught.value)
+    assert "hint: the value does not fit the column" in str(caught.value)
     assert content(server, table) == []
 
 
@@ -326,7 +326,7 @@ def test_server_that_is_unavailable_at_the_start_is_an_error(
 ) -> None:
     url = server.url.replace(f":{server.port}/", ":1/")
     with pytest.raises(
-        DeliveryError, match=r"at 127.0.0.1:1/streams can't be opened.*\n  hint: is the server"
+        DeliveryError, match=r"at 127.0.0.1:1/streams cannot be opened.*\n  hint: is the server"
     ):
         getattr(connect, server.kind)(url=url, table=table).writer().open(run())
 

@@ -74,7 +74,7 @@ def test_a_server_that_is_away_is_logged_without_the_address(caplog: pytest.LogC
     [notifier] = notifiers_of(Channels(console=False, webhook=webhook))
     notifier.send(NOTIFICATION)
     notifier._executor.shutdown(wait=True)  # type: ignore[attr-defined]
-    assert "can't be sent to the webhook" in caplog.text
+    assert "cannot be sent to the webhook" in caplog.text
     assert "secret-path" not in caplog.text
 
 

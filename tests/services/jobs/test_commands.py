@@ -146,14 +146,14 @@ def test_a_port_in_use_is_an_error(
 ) -> None:
     port = str(client.base_url.port)
     assert serve("--port", port, "--data", str(tmp_path / "second")) == 1
-    assert capsys.readouterr().err.startswith(f"error: 127.0.0.1:{port}: can't listen: ")
+    assert capsys.readouterr().err.startswith(f"error: 127.0.0.1:{port}: cannot listen: ")
 
 
 def test_a_data_directory_that_cannot_be_written_is_an_error(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert serve("--port", "0", "--data", str(file)) == 2
-    assert "can't write there" in capsys.readouterr().err
+    assert "cannot write there" in capsys.readouterr().err
 
 
 def test_an_invalid_memory_limit_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from headrace.devtools.ports import free_ports
 from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
-from headrace.jobs.security.throttle import MOST_FAILURES
+from headrace.jobs.security.throttle import MAX_FAILURES
 from headrace.jobs.service import JobService
 from tests.services.jobs.conftest import DOCUMENT, kill_all
 from tests.support.fake_service import COMMAND
@@ -132,8 +132,8 @@ def test_a_session_ends_with_the_logout(url: str) -> None:
 
 def test_guessing_passwords_is_slowed_down(url: str) -> None:
     wrong = {"user": "admin", "password": "wrong"}
-    answers = [httpx.post(f"{url}/api/v1/login", json=wrong).status_code for _ in range(MOST_FAILURES + 1)]
-    assert answers == [401] * MOST_FAILURES + [429]
+    answers = [httpx.post(f"{url}/api/v1/login", json=wrong).status_code for _ in range(MAX_FAILURES + 1)]
+    assert answers == [401] * MAX_FAILURES + [429]
     right = {"user": "admin", "password": PASSWORD}
     assert httpx.post(f"{url}/api/v1/login", json=right).status_code == 429
 
@@ -180,6 +180,11 @@ def test_a_request_that_is_too_large_is_refused(client: httpx.Client) -> None:
     assert undeclared.status_code in (400, 413)
     document = client.post("/api/v1/jobs", json={"document": "#" * ((1 << 20) + 1)})
     assert document.status_code == 422
+
+
+def test_an_upgrade_may_be_as_large_as_a_submission(client: httpx.Client) -> None:
+    files = [("pipeline", ("p.yaml", DOCUMENT)), ("data", ("rows.csv", bytes(3 << 20)))]
+    assert client.post("/api/v1/jobs/0123456789ab/upgrade", files=files).status_code == 404
 
 
 @pytest.mark.parametrize("job", ["../../etc/passwd", "..%2f..%2fetc", "x" * 200, "0123456789ab"])

@@ -40,7 +40,7 @@ def test_a_drained_job_does_not_start_again(running: JobService) -> None:
     job = run(running)
     running.drain(job.id)
     wait_for(running, job, JobState.DRAINED)
-    with pytest.raises(ConflictError, match="drained can't be restarted"):
+    with pytest.raises(ConflictError, match="drained cannot be restarted"):
         running.restart(job.id)
 
 
@@ -110,7 +110,7 @@ def test_a_clone_is_a_job_of_its_own(running: JobService) -> None:
 
 def test_a_deleted_job_leaves_nothing(running: JobService) -> None:
     job = run(running)
-    with pytest.raises(ConflictError, match="running can't be deleted"):
+    with pytest.raises(ConflictError, match="running cannot be deleted"):
         running.delete(job.id)
     running.kill(job.id)
     running.delete(job.id)

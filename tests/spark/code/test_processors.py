@@ -181,7 +181,7 @@ class Unstorable(Processor):
 
 
 def test_state_that_cannot_be_stored_names_step_and_key(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(UserCodeError, match=r"Row\(card='a'\): TypeError: state can't hold a object"):
+    with pytest.raises(UserCodeError, match=r"Row\(card='a'\): TypeError: state cannot hold a object"):
         run_rows(tmp_path, [{"card": "a", "amount": 1}], Unstorable)
 
 

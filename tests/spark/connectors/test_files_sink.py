@@ -243,7 +243,7 @@ def test_complete_mode_with_partitions_is_refused(run: MakeRun, tmp_path: Path) 
 
 def test_target_that_is_a_file_is_a_delivery_error(run: MakeRun, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("in the way")
-    with pytest.raises(DeliveryError, match=r"out: file:.*/out can't be written to: .*Not a directory"):
+    with pytest.raises(DeliveryError, match=r"out: file:.*/out cannot be written to: .*Not a directory"):
         connect.files(path=tmp_path / "out", format="json").writer().open(run())
 
 
@@ -254,7 +254,7 @@ def test_disk_that_fails_while_rows_are_written_is_a_delivery_error(
     writer.open(run())
     (tmp_path / "_headrace" / "pipe.out" / "staging").write_text("in the way")
     with pytest.raises(
-        DeliveryError, match=r"out: epoch 0 can't be written to file:.*\n  hint: is the disk full"
+        DeliveryError, match=r"out: epoch 0 cannot be written to file:.*\n  hint: is the disk full"
     ):
         writer.stage(0, rows(spark, ("a", 1)))
 
@@ -264,7 +264,7 @@ def test_rows_that_cannot_be_computed_are_no_fault_of_the_disk(
 ) -> None:
     writer = connect.files(path=tmp_path, format="json").writer()
     writer.open(run())
-    with pytest.raises(DeliveryError, match=r"out: its rows can't be computed: Division by zero") as caught:
+    with pytest.raises(DeliveryError, match=r"out: its rows cannot be computed: Division by zero") as caught:
         writer.stage(0, spark.range(3).selectExpr("1 / (id - 1) as x"))
     assert "disk" not in str(caught.value)
 

@@ -103,7 +103,7 @@ def test_lines_reach_a_query_and_reach_it_again_after_a_crash(
 
 def test_server_that_is_away_is_reported_at_once(spark: SparkSession, context: Context) -> None:
     with socket.socket() as silent:
-        silent.bind(("127.0.0.1", 0))  # it doesn't listen, and no other process can take its port
+        silent.bind(("127.0.0.1", 0))  # it does not listen, and no other process can take its port
         port = silent.getsockname()[1]
         message = (
             rf"tx: no server answers at 127\.0\.0\.1:{port}: Connection refused\n"
@@ -114,5 +114,5 @@ def test_server_that_is_away_is_reported_at_once(spark: SparkSession, context: C
 
 
 def test_socket_is_no_batch(spark: SparkSession, context: Context) -> None:
-    with pytest.raises(SourceError, match="tx: socket has no end, so it can't be read as a batch"):
+    with pytest.raises(SourceError, match="tx: socket has no end, so it cannot be read as a batch"):
         connect.socket(port=1).reader().batch(spark, context())

@@ -241,14 +241,14 @@ def test_unknown_key_column_is_named(spark: SparkSession, run: MakeRun, tmp_path
 def test_file_that_is_no_database_is_an_error(run: MakeRun, tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("something else " * 100)
     with pytest.raises(
-        DeliveryError, match=r"x\.db can't be opened: file is not a database\n  hint: give the path"
+        DeliveryError, match=r"x\.db cannot be opened: file is not a database\n  hint: give the path"
     ):
         connect.sqlite(path=tmp_path / "x.db", table="t").writer().open(run())
 
 
 def test_directory_in_the_way_is_an_error(run: MakeRun, tmp_path: Path) -> None:
     with pytest.raises(
-        DeliveryError, match=r"can't be opened: unable to open database file\n  hint: does its directory"
+        DeliveryError, match=r"cannot be opened: unable to open database file\n  hint: does its directory"
     ):
         connect.sqlite(path=tmp_path, table="t").writer().open(run())
 
@@ -257,10 +257,10 @@ def test_full_database_keeps_the_epoch_out(spark: SparkSession, run: MakeRun, tm
     out = connect.sqlite(path=tmp_path / "x.db", table="t")
     writer = out.writer()
     writer.open(run())
-    writer._connect().execute("PRAGMA max_page_count = 8")  # type: ignore[attr-defined]
+    writer._session.get().execute("PRAGMA max_page_count = 8")  # type: ignore[attr-defined]
     frame = rows(spark, *[("a" * 1000, v) for v in range(100)])
     with pytest.raises(
-        DeliveryError, match=r"can't commit epoch 0: database or disk is full\n  hint: free some space"
+        DeliveryError, match=r"cannot commit epoch 0: database or disk is full\n  hint: free some space"
     ):
         writer.commit(0, writer.stage(0, frame))
     writer.close()
@@ -271,7 +271,7 @@ def test_full_database_keeps_the_epoch_out(spark: SparkSession, run: MakeRun, tm
 def test_read_only_database_is_an_error(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     writer = connect.sqlite(path=tmp_path / "x.db", table="t").writer()
     writer.open(run())
-    writer._connect().execute("PRAGMA query_only = 1")  # type: ignore[attr-defined]
+    writer._session.get().execute("PRAGMA query_only = 1")  # type: ignore[attr-defined]
     with pytest.raises(DeliveryError, match="attempt to write a readonly database\n  hint: make the file"):
         writer.commit(0, writer.stage(0, rows(spark, ("a", 1))))
 
@@ -313,7 +313,7 @@ def test_lookup_names_what_does_not_exist(
     spark: SparkSession, context: Callable[..., ReadContext], tmp_path: Path
 ) -> None:
     with pytest.raises(
-        SourceError, match=r"tx: the table `homes` at .*x\.db can't be read: the file does not exist"
+        SourceError, match=r"tx: the table `homes` at .*x\.db cannot be read: the file does not exist"
     ):
         connect.sqlite(path=tmp_path / "x.db", table="homes").reader().batch(spark, context())
     query(tmp_path / "x.db", "CREATE TABLE homes (card TEXT)")
@@ -322,6 +322,6 @@ def test_lookup_names_what_does_not_exist(
     assert connect.sqlite(path=tmp_path / "x.db", table="homes").reader().batch(spark, context()).count() == 0
     with pytest.raises(
         SourceError,
-        match="can't be read as a stream without a cursor column\n  hint: name a column that increases",
+        match="cannot be read as a stream without a cursor column\n  hint: name a column that increases",
     ):
         connect.sqlite(path=tmp_path / "x.db", table="homes").reader().stream(spark, context())

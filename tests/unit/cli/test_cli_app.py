@@ -75,7 +75,7 @@ def test_check_as_json_lists_files_and_problems(call: Call) -> None:
     done = call("check", "good.py", "nope.py", "--json")
     good, nope = json.loads(done.stdout)
     assert good == {"file": "good.py", "ok": True, "problems": [], "warnings": []}
-    assert nope["problems"][0]["what"] == "there is no such file"
+    assert nope["problems"][0]["what"] == "no such file"
     assert done.returncode == 2
 
 

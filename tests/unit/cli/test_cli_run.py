@@ -100,14 +100,14 @@ def test_row_accounting_is_in_the_status_line_and_the_summary() -> None:
     assert "in open windows 3 · late 2 · dropped 1 · dead letters 1" in status_text(ACCOUNTED, 0)
     text = text_of(summary(status=ACCOUNTED).lines())
     assert "  totals       9 rows = 3 emitted + 3 in open windows + 1 dropped + 2 late\n" in text
-    assert "don't add up" not in text
+    assert "do not add up" not in text
     assert summary(status=ACCOUNTED).data()["balanced"]
     assert summary(status=ACCOUNTED).data()["steps"]["totals"]["in_open_windows"] == 3
 
 
 def test_rows_that_do_not_add_up_are_reported() -> None:
     off = replace(STATUS, steps={"totals": RowAccounting.between({}, {"rows": 9})})
-    assert "  totals       9 rows = 0  these don't add up: please report it" in text_of(
+    assert "  totals       9 rows = 0  these do not add up: please report it" in text_of(
         summary(status=off).lines()
     )
     assert not summary(status=off).data()["balanced"]
@@ -189,7 +189,7 @@ def test_first_interrupt_is_counted_and_the_second_raises() -> None:
         (("--conf", "spark.x"), "--conf: expected KEY=VALUE, got 'spark.x'"),
         (("--status-every", "5 parsecs"), "--status-every: expected a duration, got '5 parsecs'"),
         (("--guarantee", "always"), "'always' is not one of 'at_most_once', 'at_least_once', 'exactly_once'"),
-        (("--pipeline", "wrods"), "good.py: the pipeline `wrods` isn't there"),
+        (("--pipeline", "wrods"), "good.py: unknown pipeline `wrods`"),
     ],
 )
 def test_invalid_options_are_reported_before_spark_starts(

@@ -63,14 +63,14 @@ def test_an_unknown_connector_names_the_nearest(call: Call) -> None:
 def test_a_test_file_that_is_not_there_is_reported(call: Call) -> None:
     done = call("test", "nope.yaml")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: nope.yaml: there is no such file\n")
+    assert done.stderr.startswith("error: nope.yaml: no such file\n")
 
 
 def test_a_file_without_cases_is_reported(call: Call, here: Path) -> None:
     (here / "empty").mkdir()
     done = call("test", "empty")
     assert done.returncode == 2
-    assert "there is no case to run\n  hint: a case has `pipeline` and `script`" in done.stderr
+    assert "no case to run\n  hint: a case has `pipeline` and `script`" in done.stderr
     assert "no name contains 'x': leave -k out" in call("test", "empty", "-k", "x").stderr
 
 

@@ -41,7 +41,7 @@ def reading(source: Connector, **options: Any) -> Pipeline:
 def test_table_without_a_cursor_column_is_no_stream(table: Connector) -> None:
     with pytest.raises(PlanError) as caught:
         reading(table).check()
-    text = f"a {table.kind} table can't be read as a stream without a cursor column"
+    text = f"a {table.kind} table cannot be read as a stream without a cursor column"
     assert text in str(caught.value)
     assert 'hint: name a column that increases with every row: cursor="id"' in str(caught.value)
 
@@ -128,7 +128,7 @@ def test_documents_name_the_same_sources(tmp_path: Path) -> None:
         load(DOCUMENT.replace("table: orders}\n    schema", "table: orders, snapshoot: never}\n    schema"))
     with pytest.raises(
         (DocumentError, PlanError),
-        match=r"copies.yaml:7:3: `visits`: a mysql table can't be read as a stream",
+        match=r"copies.yaml:7:3: `visits`: a mysql table cannot be read as a stream",
     ):
         load(DOCUMENT.replace("cursor: id, ", "")).check()
 

@@ -16,8 +16,9 @@ from headrace.connectors.base import StagedRows
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.admin import kafka_java
 from headrace.connectors.kafka.errors import is_fenced, translate_error
-from headrace.connectors.kafka.records import expressions, fields_of
+from headrace.connectors.kafka.records import expressions
 from headrace.connectors.kafka.subscription import subscription
+from headrace.connectors.row_encoding import fields_of
 from headrace.errors import DeliveryError, OptionError, PlanError, SetupError
 from headrace.steps.endpoints.describe import describe_connector
 
@@ -41,8 +42,11 @@ def kafka(**options: Any) -> connect.kafka:
             {"start": {"offsets": {"x": 1}}},
             "expected a partition's number and its offset, earliest or latest, got x: 1",
         ),
-        ({"metadata": ["kee"]}, "kafka: metadata: unknown metadata `kee`: use some of key, key_bytes"),
-        ({"metadata": {"key": "a", "topic": "a"}}, "kafka: metadata: expected a different column for each"),
+        ({"metadata": ["kee"]}, "kafka: metadata: unknown metadata `kee`: did you mean `key`"),
+        (
+            {"metadata": {"key": "a", "topic": "a"}},
+            "kafka: metadata: expected a list of fields, or a mapping from fields to different column names",
+        ),
         (
             {"topic": None, "assign": {"t": 1}},
             "kafka: assign: expected a list of partitions for `t`, such as [0, 1]",
@@ -131,7 +135,7 @@ def test_tls_and_login_reach_the_client_and_no_one_else(tmp_path: Path) -> None:
     assert 'a"b' not in repr(secured) + describe_connector(secured)
     assert properties.client(kafka(tls={}))["security.protocol"] == "SSL"
     assert "security.protocol" not in properties.client(kafka())
-    with pytest.raises(OptionError, match=r"kafka: tls.ca: /not/there can't be read: No such file"):
+    with pytest.raises(OptionError, match=r"kafka: tls.ca: /not/there cannot be read: No such file"):
         properties.client(kafka(tls={"ca": "/not/there"}))
 
 
@@ -175,7 +179,7 @@ def test_a_source_names_what_it_reads_and_a_sink_its_topic() -> None:
 
 
 def test_a_topic_takes_no_complete_results() -> None:
-    assert kafka().mode_problem("complete").startswith("a topic can't be replaced: use mode `update`")
+    assert kafka().mode_problem("complete").startswith("a topic cannot be replaced: use mode `update`")
     assert kafka().mode_problem("append") == kafka().mode_problem("update") == ""
 
 

@@ -45,7 +45,7 @@ def test_every_option_is_described() -> None:
 def test_defaults_are_named_so_that_type_checkers_see_them() -> None:
     """`Field(None)` looks like a required argument to checkers without pydantic's plugin.
 
-    `Field(default=None)` doesn't.
+    `Field(default=None)` does not.
     """
     texts = {file: file.read_text() for file in Path(connect.__file__).parent.glob("*/**/*.py")}
     for file in (file for file, text in texts.items() if "description=" in text):
@@ -284,9 +284,9 @@ def test_wrong_options_of_socket_and_console_are_reported(
 
 
 def test_sinks_and_sources_refuse_the_other_half() -> None:
-    with pytest.raises(OptionError, match="console: console can't be read from"):
+    with pytest.raises(OptionError, match="console: console cannot be read from"):
         connect.console().reader()
-    with pytest.raises(OptionError, match="socket: socket can't be written to"):
+    with pytest.raises(OptionError, match="socket: socket cannot be written to"):
         connect.socket(port=1).writer()
 
 

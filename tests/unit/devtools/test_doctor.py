@@ -34,9 +34,7 @@ def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_a_java_that_was_passed_over_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert (
-        f"passed over JAVA_HOME: {tmp_path}/bin/java is not an executable file" in find_by_name("java").fact
-    )
+    assert f"skipped JAVA_HOME: {tmp_path}/bin/java is not an executable file" in find_by_name("java").fact
 
 
 def test_a_kernel_for_another_spark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +73,7 @@ def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("HEADRACE_CACHE", "/proc/headrace")
     check = find_by_name("cache")
     assert check.status == "missing"
-    assert check.fact.startswith("/proc/headrace can't be written to: ")
+    assert check.fact.startswith("/proc/headrace cannot be written to: ")
     assert check.mend == "export HEADRACE_CACHE=<a directory>"
 
 
@@ -95,5 +93,5 @@ def test_a_connector_whose_client_is_absent_is_optional(monkeypatch: pytest.Monk
     monkeypatch.setattr(metadata, "requires", lambda name: ["client; extra == 'queue'"])
     monkeypatch.setattr(registry, "kinds", lambda: ("queue",))
     monkeypatch.setattr(registry, "connector", load)
-    fact, mend = "can't be loaded: No module named 'queue'", "pip install 'headrace[queue]'"
+    fact, mend = "cannot be loaded: No module named 'queue'", "pip install 'headrace[queue]'"
     assert find_by_name("connector queue") == Check("connector queue", "optional", fact, mend)

@@ -55,14 +55,14 @@ SCHEMA_REFUSALS = [
     (
         "json",
         "m array<map<int,string>>",
-        "source `tx`: column `m[]`: json can't hold map<int,string>\n  hint: the keys",
+        "source `tx`: column `m[]`: json cannot hold map<int,string>\n  hint: the keys",
     ),
     (
         "csv",
         "a int, s struct<b:int>",
-        "source `tx`: column `s`: csv can't hold struct<b:int>\n  hint: read it as string",
+        "source `tx`: column `s`: csv cannot hold struct<b:int>\n  hint: read it as string",
     ),
-    ("csv", "a variant", "source `tx`: column `a`: csv can't hold variant"),
+    ("csv", "a variant", "source `tx`: column `a`: csv cannot hold variant"),
     ("text", "a int", "source `tx`: the format `text` has one column of type string, got `a int`"),
     ("raw", "a binary, b binary", "source `tx`: the format `raw` has one column of type binary"),
 ]

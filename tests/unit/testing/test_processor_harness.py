@@ -165,10 +165,10 @@ class Nowhere(tzinfo):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (object(), "state can't hold a object; use plain values"),
-        (print, "state can't hold a builtin_function_or_method"),
-        (SimpleNamespace(a=1), "state can't hold a SimpleNamespace; use plain values"),
-        (datetime(2026, 3, 2, tzinfo=cast(Any, Nowhere)()), "state can't hold the time zone"),
+        (object(), "state cannot hold a object; use plain values"),
+        (print, "state cannot hold a builtin_function_or_method"),
+        (SimpleNamespace(a=1), "state cannot hold a SimpleNamespace; use plain values"),
+        (datetime(2026, 3, 2, tzinfo=cast(Any, Nowhere)()), "state cannot hold the time zone"),
     ],
 )
 def test_state_rejects_what_cannot_be_read_back(value: Any, message: str) -> None:

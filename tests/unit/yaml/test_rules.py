@@ -201,11 +201,11 @@ def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
 
 def test_missing_rule_table_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
-        SourceError, match=r"the table `rules` at .*none.db can't be read: the file does not exist"
+        SourceError, match=r"the table `rules` at .*none.db cannot be read: the file does not exist"
     ):
         connect.sqlite(path=tmp_path / "none.db", table="rules").listing().rows()
     (tmp_path / "empty.db").touch()
     with pytest.raises(SourceError, match=r"unknown table `rules` at .*empty.db"):
         connect.sqlite(path=tmp_path / "empty.db", table="rules").listing().rows()
-    with pytest.raises(OptionError, match="the rows of memory can't be listed"):
+    with pytest.raises(OptionError, match="the rows of memory cannot be listed"):
         connect.memory().listing()

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.options import AsJson, PipelineFiles, flag
-from headrace.cli.terminal.errors import WRONG, show_problems, show_warnings
+from headrace.cli.terminal.errors import INVALID, show_problems, show_warnings
 from headrace.cli.terminal.output import show, show_json
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError, Problem
@@ -46,7 +46,7 @@ def check(
         for result in results:
             result.show()
     if any(result.problems for result in results):
-        raise typer.Exit(WRONG)
+        raise typer.Exit(INVALID)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _check_file(file: Path, *, spark: bool) -> _Result:
     except HeadraceError as error:
         return _Result(file, error.problems)
     problems = tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
-    problems += tuple(problem for pipeline in pipelines for problem in _of_rules(pipeline.graph))
+    problems += tuple(problem for pipeline in pipelines for problem in _rule_problems(pipeline.graph))
     problems += tuple(problem for pipeline in pipelines for problem in _missing_inputs(pipeline.graph))
     if spark and not problems:
         problems = tuple(problem for pipeline in pipelines for problem in _analyse(pipeline.graph))
@@ -96,8 +96,8 @@ def _check_file(file: Path, *, spark: bool) -> _Result:
     return _Result(file, (), warnings, tuple(summaries))
 
 
-def _of_rules(graph: Graph) -> Iterator[Problem]:
-    """Return the problems of rules in files. Database tables are not read."""
+def _rule_problems(graph: Graph) -> Iterator[Problem]:
+    """Yield the problems of rules in files; database tables are not read."""
     for node in graph.of(MatchRules):
         if isinstance(node.table, str):
             from headrace.rules.listing import rules_as_steps
@@ -109,7 +109,7 @@ def _of_rules(graph: Graph) -> Iterator[Problem]:
 
 
 def _missing_inputs(graph: Graph) -> Iterator[Problem]:
-    """Return the problems of inputs that can be seen from here: files that do not exist."""
+    """Yield a problem for each input that does not exist, as far as this machine can see it."""
     for source in graph.of(Source):
         if problem := source.connector.input_problem():
             yield Problem(graph.where(source), *problem)
@@ -127,5 +127,5 @@ def _analyse(graph: Graph) -> list[Problem]:
         return list(error.problems)
 
 
-def _count(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

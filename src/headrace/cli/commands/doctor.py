@@ -17,7 +17,7 @@ _MARKS = {"ok": ("✓", "good"), "optional": ("○", "warn"), "missing": ("✗",
 
 def doctor(
     spark: Annotated[
-        bool, flag("--spark", help="Start Spark too and run a query: the full proof, some seconds.")
+        bool, flag("--spark", help="Start Spark too and run a query; takes some seconds.")
     ] = False,
     json: AsJson = False,
 ) -> None:
@@ -32,21 +32,21 @@ def doctor(
     from headrace.devtools.doctor import Check, examine, healthy
 
     checks = examine(start_spark=spark)
-    well = healthy(checks)
+    is_healthy = healthy(checks)
 
     def lines(check: Check, width: int) -> list[Line]:
         mark, role = _MARKS[check.status]
-        mend: list[Line] = (
-            [((f"    {' ' * width}mend: ", "hint"), (check.mend, "bold"))] if check.mend else []
-        )
+        mend: list[Line] = [((f"    {' ' * width}fix: ", "hint"), (check.mend, "bold"))] if check.mend else []
         return [((f"  {mark} ", role), (f"{check.name:<{width}}", "name"), (check.fact, "fact")), *mend]
 
     if json:
-        show_json({"healthy": well, "checks": [asdict(check) for check in checks]})
+        show_json({"healthy": is_healthy, "checks": [asdict(check) for check in checks]})
     else:
         wide = max(len(check.name) for check in checks) + 2
         show_lines(line for check in checks for line in lines(check, wide))
-        last = ("Pipelines can run here.", "good") if well else ("Pipelines can't run here yet.", "bad")
+        last = (
+            ("Pipelines can run here.", "good") if is_healthy else ("Pipelines cannot run here yet.", "bad")
+        )
         show_lines([(), (last,)])
-    if not well:
+    if not is_healthy:
         raise typer.Exit(FAILED)

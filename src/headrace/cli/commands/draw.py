@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.terminal.output import say
-from headrace.errors import LoadError
+from headrace.cli.options import check_file
+from headrace.cli.terminal.output import print_message
 
 
 def draw(
@@ -45,19 +45,18 @@ def draw(
       MATCH_RECOGNIZE, and each rule of a table
     - `headrace draw fraud.yaml --rule small_then_large`
     """
-    if not file.is_file():
-        raise LoadError("no such file", where=str(file), hint=f"the current directory is {Path.cwd()}")
+    check_file(file)
     target = output or file.with_name(
         f"{file.name.removesuffix(file.suffix).removesuffix('.transcript')}.svg"
     )
     picture = _patterns(file, step, rule) if _is_pipeline(file) else _cases(file, case, step)
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(picture, encoding="utf-8")
-    say(f"wrote {target}", "good")
+    print_message(f"wrote {target}", "good")
 
 
 def _is_pipeline(file: Path) -> bool:
-    """Return true if the file is a pipeline, not a transcript."""
+    """True if the file is a pipeline, not a transcript."""
     if file.suffix == ".py":
         return True
     return not any(line.startswith(("script:", "pipeline:")) for line in file.read_text().splitlines())

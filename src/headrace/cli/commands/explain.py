@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
+from headrace.cli.options import AsJson, CheckpointDirectory, PipelineFile, PipelineName, flag
 from headrace.cli.terminal.errors import show_warnings
 from headrace.cli.terminal.output import out, show_cropped, show_json, show_lines, width
 from headrace.errors import OptionError
@@ -37,13 +37,7 @@ def explain(
         str | None,
         typer.Option("--rule", metavar="ID", help="With --mermaid: this rule of a table as a state diagram."),
     ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIRECTORY",
-            help="The checkpoint directory, for rules in force; default: .headrace/NAME.",
-        ),
-    ] = None,
+    checkpoint: CheckpointDirectory = None,
 ) -> None:
     """Show the plan of a pipeline without running it.
 
@@ -76,7 +70,7 @@ def explain(
         )
     if (step is not None or rule is not None) and not mermaid:
         word = "--step" if step is not None else "--rule"
-        raise OptionError(f"{word} is for --mermaid", where="explain", hint="add --mermaid")
+        raise OptionError(f"{word} requires --mermaid", where="explain", hint="add --mermaid")
     explanation = explained(load_one(file, pipeline).check())
     graph = explanation.graph
     show_warnings(warnings_of(graph))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headrace.cli.options import AsJson
-from headrace.cli.terminal.output import say, show, show_json
+from headrace.cli.terminal.output import print_message, show, show_json
 
 if TYPE_CHECKING:
     from headrace.spark.jars import JarSet
@@ -58,7 +58,7 @@ def fetch(
     else:
         for path in (path for paths in downloaded.values() for path in paths):
             show(path)
-        say(f"{', '.join(names)}: all there", "good")
+        print_message(f"{', '.join(names)}: in the cache", "good")
 
 
 @jars.command("list")
@@ -71,7 +71,7 @@ def list_(json: AsJson = False) -> None:
         show_json([_plain(chosen) for chosen in known])
         return
     for chosen in known:
-        state = f"fetch it: headrace jars fetch {chosen.name}" if chosen.missing() else "here"
+        state = f"fetch it: headrace jars fetch {chosen.name}" if chosen.missing() else "in the cache"
         show(
             f"{chosen.name}: to {chosen.about} ({len(chosen.jars)} jars, {chosen.size / 1e6:.1f} MB; {state})"
         )
@@ -82,7 +82,7 @@ def archive(json: AsJson = False) -> None:
     """Store the classes that Spark loads, so that pipelines start faster.
 
     Runs small pipelines for about a minute and writes a class archive of some 200 MB into the cache, unless
-    it is there already. An upgrade of Java, Spark or Headrace needs a new one: call this again then.
+    it exists. Call it again after an upgrade of Java, Spark or Headrace.
 
     For example:
 
@@ -90,13 +90,13 @@ def archive(json: AsJson = False) -> None:
     """
     from headrace.devtools.class_archive import record_archive
 
-    file = record_archive(report=say)
+    file = record_archive(report=print_message)
     size = file.stat().st_size
     if json:
         show_json({"file": str(file), "bytes": size})
     else:
         show(str(file))
-        say(f"Spark starts with {size / 1e6:.0f} MB of stored classes", "good")
+        print_message(f"Spark starts with {size / 1e6:.0f} MB of stored classes", "good")
 
 
 def _plain(chosen: JarSet) -> dict[str, Any]:

@@ -6,15 +6,15 @@ import dataclasses
 import json as jsons
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import AsJson, flag
-from headrace.cli.terminal.output import say, show, show_json
+from headrace.cli.options import AsJson, flag, parse_pairs
+from headrace.cli.terminal.following import wait_for_interrupt
+from headrace.cli.terminal.output import print_message, show, show_json
 from headrace.errors import OptionError, SetupError
 from headrace.runtime.progress.interrupts import Interrupts
 
@@ -61,7 +61,13 @@ def up(
         typer.Option(min=0, max=65535, metavar="PORT", help="The first broker's port; 0 for any free one."),
     ] = 9092,
     brokers: Annotated[
-        int, typer.Option(min=1, max=9, metavar="N", help="How many; three or more replicate.")
+        int,
+        typer.Option(
+            min=1,
+            max=9,
+            metavar="N",
+            help="The number of brokers; with three or more, topics are replicated.",
+        ),
     ] = 1,
     directory: _Directory = None,
     detach: Annotated[bool, flag("--detach", "-d", help="Leave it running; `kafka down` ends it.")] = False,
@@ -79,24 +85,23 @@ def up(
 
     with Interrupts() as interrupts:
         with progress("jars") as watch:
-            cluster = kafka_server.start(directory, port=port, brokers=brokers, watch=watch, report=say)
+            cluster = kafka_server.start(
+                directory, port=port, brokers=brokers, watch=watch, report=print_message
+            )
         if json:
-            show_json(_running(cluster))
+            show_json(_as_json(cluster))
         else:
             show(f"Kafka answers at {cluster.servers}")
-            say(f"its data are in {cluster.directory}")
+            print_message(f"its data are in {cluster.directory}")
         sys.stdout.flush()
         if detach:
-            say(f"headrace kafka down{f' --dir {directory}' if directory else ''} ends it")
+            print_message(f"headrace kafka down{f' --dir {directory}' if directory else ''} ends it")
             return
-        say("Ctrl-C ends it")
-        waiting = threading.Event()
-        while not interrupts.count and cluster.running:
-            waiting.wait(0.2)
-        fell = not interrupts.count
-        say("ending")
+        print_message("Ctrl-C ends it")
+        wait_for_interrupt(interrupts, lambda: cluster.running)
+        print_message("ending")
         cluster.stop()
-    if fell:
+    if not interrupts.count:
         raise SetupError(
             "a broker ended by itself", where="kafka up", hint=f"its log is in {cluster.directory}"
         )
@@ -117,7 +122,7 @@ def down(directory: _Directory = None, json: AsJson = False) -> None:
     if json:
         show_json({"ended": cluster.servers, "directory": str(cluster.directory)})
     else:
-        say(f"ended; its data stay in {cluster.directory}", "good")
+        print_message(f"ended; its data stay in {cluster.directory}", "good")
 
 
 @kafka.command()
@@ -125,7 +130,7 @@ def topics(
     *,
     create: Annotated[str | None, typer.Option(metavar="NAME", help="Create a topic.")] = None,
     delete: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Delete a topic and all it holds.")
+        str | None, typer.Option(metavar="NAME", help="Delete a topic and its records.")
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, metavar="N", help="Partitions of a created topic.")] = 4,
     replication: Annotated[
@@ -154,12 +159,12 @@ def topics(
             create,
             partitions=partitions,
             replication=replication,
-            settings=_pairs(config, "--config", "retention.ms=3600000"),
+            settings=parse_pairs(config, where="--config", example="retention.ms=3600000"),
         )
-        say(f"created {create}", "good")
+        print_message(f"created {create}", "good")
     if delete:
         client.delete(delete)
-        say(f"deleted {delete}", "good")
+        print_message(f"deleted {delete}", "good")
     if create or delete:
         return
     listed = client.topics()
@@ -184,7 +189,7 @@ def produce(
         typer.Option(metavar="FIELD", help="The field of each JSON line that is the record's key."),
     ] = None,
     separator: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What stands between key and value in each line.")
+        str | None, typer.Option(metavar="TEXT", help="The text between key and value in each line.")
     ] = None,
     partition: Annotated[int | None, typer.Option(metavar="N", help="Send all to this partition.")] = None,
     servers: _Servers = None,
@@ -207,7 +212,7 @@ def produce(
     if json:
         show_json({"topic": topic, "records": sent})
     else:
-        say(f"{sent} records to {topic}", "good")
+        print_message(f"{sent} records to {topic}", "good")
 
 
 @kafka.command()
@@ -279,7 +284,7 @@ def replay(
     """
     client = _client(servers, settings)
     if client.is_pipeline_group(group):
-        say(
+        print_message(
             f"warning: `{group}` is the group of a pipeline, which reads from the offsets of its checkpoint; "
             "to read again, run it with another checkpoint and `start`",
             "warn",
@@ -295,20 +300,10 @@ def _client(servers: str | None, settings: list[str] | None) -> Client:
     if address is None:
         cluster = running_cluster()
         address = cluster.servers if cluster else "localhost:9092"
-    return Client(address, _pairs(settings, "--set", "security.protocol=SASL_SSL"))
+    return Client(address, parse_pairs(settings, where="--set", example="security.protocol=SASL_SSL"))
 
 
-def _pairs(items: list[str] | None, where: str, example: str) -> dict[str, str]:
-    pairs = {}
-    for item in items or ():
-        key, equals, value = item.partition("=")
-        if not equals or not key:
-            raise OptionError(f"expected KEY=VALUE, got {item!r}", where=where, hint=f"such as {example}")
-        pairs[key] = value
-    return pairs
-
-
-def _running(cluster: Any) -> dict[str, Any]:
+def _as_json(cluster: Any) -> dict[str, Any]:
     return {
         "servers": cluster.servers,
         "directory": str(cluster.directory),
@@ -317,7 +312,7 @@ def _running(cluster: Any) -> dict[str, Any]:
 
 
 def _lines(file: Path | None) -> Iterator[bytes]:
-    """Return the lines as bytes; they need not be UTF-8."""
+    """Yield the lines as bytes, which may be invalid UTF-8."""
     if file is None:
         yield from map(_line, sys.stdin.buffer)
         return
@@ -325,7 +320,7 @@ def _lines(file: Path | None) -> Iterator[bytes]:
         with file.open("rb") as lines:
             yield from map(_line, lines)
     except OSError as error:
-        raise OptionError(f"{file} can't be read: {error.strerror}", where="kafka produce") from error
+        raise OptionError(f"{file} cannot be read: {error.strerror}", where="kafka produce") from error
 
 
 def _with_keys(

@@ -6,7 +6,6 @@ import dataclasses
 import json as jsons
 import os
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,8 @@ from typing import Annotated
 import typer
 
 from headrace.cli.options import AsJson, flag
-from headrace.cli.terminal.output import say, show, show_json
+from headrace.cli.terminal.following import wait_for_interrupt
+from headrace.cli.terminal.output import print_message, show, show_json
 from headrace.errors import SetupError
 from headrace.runtime.progress.interrupts import Interrupts
 
@@ -51,14 +51,11 @@ def up(
             show_json({"url": broker.url, "directory": str(broker.directory)})
         else:
             show(f"mosquitto answers at {broker.url}")
-            say(f"its data are in {broker.directory}; Ctrl-C ends it")
+            print_message(f"its data are in {broker.directory}; Ctrl-C ends it")
         sys.stdout.flush()
-        waiting = threading.Event()
-        while not interrupts.count and broker.running:
-            waiting.wait(0.2)
-        ended = not interrupts.count
+        wait_for_interrupt(interrupts, lambda: broker.running)
         broker.stop()
-    if ended:
+    if not interrupts.count:
         hint = f"its log is in {broker.directory}"
         raise SetupError("mosquitto ended by itself", where="mqtt up", hint=hint)
 
@@ -93,7 +90,7 @@ def pub(
     if json:
         show_json({"topic": topic, "messages": count})
     else:
-        say(f"{count} {'message' if count == 1 else 'messages'} to {topic}", "good")
+        print_message(f"{count} {'message' if count == 1 else 'messages'} to {topic}", "good")
 
 
 @mqtt.command()

@@ -21,10 +21,10 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _ABOUT = {
     "connector.py": "the connector",
     "pipeline.py": "the pipeline",
-    "pipeline.yaml": "the same as a document; keep the one you like",
-    "README.md": "what to type",
-    "tests": "tests of it, in virtual time or with crashes",
-    "pyproject.toml": "makes it known to documents, once installed",
+    "pipeline.yaml": "the same pipeline in YAML; keep one of them",
+    "README.md": "the commands",
+    "tests": "tests in virtual time, or crash tests",
+    "pyproject.toml": "registers the connector once it is installed",
 }
 
 
@@ -55,28 +55,28 @@ def new(
         raise OptionError("it exists and is not empty", where=str(name), hint="choose another name")
     namesake = name.name if name.name in get_args(Template) else "word_count"
     _copy(TEMPLATES / (template or namesake), name)
-    _tell(name)
+    _show_files(name)
 
 
 def _copy(template: Path, target: Path) -> None:
     for source in sorted(template.rglob("*")):
-        made = target / str(source.relative_to(template)).removesuffix(SUFFIX)
+        path = target / str(source.relative_to(template)).removesuffix(SUFFIX)
         if source.is_file() and "__pycache__" not in source.parts:
-            made.parent.mkdir(parents=True, exist_ok=True)
-            made.write_text(source.read_text().replace("{{name}}", target.name))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source.read_text().replace("{{name}}", target.name))
 
 
-def _tell(project: Path) -> None:
-    show(f"made {project}/", "good")
-    for made in sorted(project.iterdir(), key=lambda path: (*_ABOUT, path.name).index(path.name)):
-        word = f"{made.name}/" if made.is_dir() else made.name
-        show_lines([((f"  {word:<15}", "name"), (_ABOUT.get(made.name, "data"), "rail"))])
+def _show_files(project: Path) -> None:
+    show(f"created {project}/", "good")
+    for path in sorted(project.iterdir(), key=lambda file: (*_ABOUT, file.name).index(file.name)):
+        word = f"{path.name}/" if path.is_dir() else path.name
+        show_lines([((f"  {word:<15}", "name"), (_ABOUT.get(path.name, "data"), "rail"))])
     show("next:")
     for command in (f"cd {project}", *_commands(project)):
         show(f"  {command}")
 
 
 def _commands(project: Path) -> list[str]:
-    """Return the commands of the README, so that both are the same."""
+    """Return the commands in the README."""
     lines = (project / "README.md").read_text().splitlines()
     return [line.split("#")[0].strip() for line in lines if line.startswith("headrace ")]

@@ -7,15 +7,21 @@ import shlex
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import PipelineFile, PipelineName, check_pacing, flag
+from headrace.cli.options import (
+    CheckpointDirectory,
+    PipelineFile,
+    PipelineName,
+    check_pacing,
+    flag,
+    parse_pairs,
+)
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
-from headrace.cli.terminal.output import err, say
+from headrace.cli.terminal.output import err, print_message
 from headrace.cli.terminal.summary import Ending, Summary
 from headrace.cli.terminal.views import View, view_for
 from headrace.connectors.base import Guarantee
@@ -66,14 +72,10 @@ def run(
         bool,
         flag(
             "--fresh",
-            help="Start with a new checkpoint and move the previous one aside; lists what happens to rows "
-            "in sinks.",
+            help="Start with a new checkpoint and move the previous one aside; lists the effect on sinks.",
         ),
     ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
-    ] = None,
+    checkpoint: CheckpointDirectory = None,
     guarantee: Annotated[
         Guarantee | None,
         typer.Option(
@@ -114,7 +116,7 @@ def run(
     if finish:
         raise OptionError("--finish was renamed", where="run", hint="write --drain")
     check_pacing("run", once, drain, every, real_time)
-    settings = _settings(conf or [])
+    settings = parse_pairs(conf, where="--conf", example="spark.driver.memory=2g")
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
     arguments = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "fresh": fresh}
@@ -153,7 +155,9 @@ def _combine(
     declared = pipeline.declared_run
     options = declared.options if declared is not None else RunOptions()
     if declared is not None and not pacing and not quiet:
-        say(f"{declared.place}: run(...) sets until={options.until!r}; the command line can override it")
+        print_message(
+            f"{declared.place}: run(...) sets until={options.until!r}; the command line can override it"
+        )
     changes = pacing | {name: value for name, value in arguments.items() if value}
     return replace(options, **changes, conf={**options.conf, **settings})
 
@@ -161,7 +165,7 @@ def _combine(
 def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: bool) -> RunHandle:
     from headrace.runtime.run import start
 
-    with _Starting(graph.name, quiet=quiet) as starting:
+    with _StartSpinner(graph.name, quiet=quiet) as starting:
 
         def show(phase: str) -> None:
             interrupts.install()
@@ -172,16 +176,16 @@ def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: 
     return handle
 
 
-class _Starting:
-    """Shows what is under way while a run starts, on a terminal."""
+class _StartSpinner:
+    """Shows the phase of a starting run, on a terminal."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         self._name = name
         console = err()
-        shown = console.is_terminal and not quiet
-        self._spinner = console.status(f"{name}: starting") if shown else None
+        visible = console.is_terminal and not quiet
+        self._spinner = console.status(f"{name}: starting") if visible else None
 
-    def __enter__(self) -> _Starting:
+    def __enter__(self) -> _StartSpinner:
         if self._spinner is not None:
             self._spinner.start()
         return self
@@ -199,11 +203,11 @@ def _follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
     try:
         follow(handle, view, interrupts)
     except KeyboardInterrupt:
-        say("stopped at once; the next run processes the current micro-batch again", "warn")
-        say(f"to resume: {_command()}")
+        print_message("stopped at once; the next run processes the current micro-batch again", "warn")
+        print_message(f"to resume: {_command()}")
         _exit_now(INTERRUPTED)
     except HeadraceError:
-        say(
+        print_message(
             f"the run of {handle.graph.name} failed; Spark's log is in {handle.directory.path / 'logs'}",
             "bad",
         )
@@ -215,18 +219,6 @@ def _exit_now(status: int) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
-
-
-def _settings(items: list[str]) -> dict[str, str]:
-    settings = {}
-    for item in items:
-        key, equals, value = item.partition("=")
-        if not equals or not key.strip():
-            raise OptionError(
-                f"expected KEY=VALUE, got {item!r}", where="--conf", hint="for example spark.driver.memory=2g"
-            )
-        settings[key.strip()] = value.strip()
-    return settings
 
 
 def _command() -> str:

@@ -124,22 +124,22 @@ def _options(model: type[Connector]) -> Iterator[Option]:
     properties = model.model_json_schema(mode="validation").get("properties", {})
     for name, field in model.model_fields.items():
         word = field.alias or name
-        shown = properties.get(word, properties.get(name, {}))
-        default = None if field.default is PydanticUndefined else shown.get("default", field.default)
-        yield word, _type(shown), default, field
+        property_ = properties.get(word, properties.get(name, {}))
+        default = None if field.default is PydanticUndefined else property_.get("default", field.default)
+        yield word, _type(property_), default, field
 
 
-def _type(shown: dict[str, Any]) -> str:
+def _type(property_: dict[str, Any]) -> str:
     """Format a JSON Schema type."""
-    if "enum" in shown:
-        return " | ".join(map(str, shown["enum"]))
-    if "anyOf" in shown:
+    if "enum" in property_:
+        return " | ".join(map(str, property_["enum"]))
+    if "anyOf" in property_:
         return " or ".join(
-            dict.fromkeys(_type(part) for part in shown["anyOf"] if part.get("type") != "null")
+            dict.fromkeys(_type(part) for part in property_["anyOf"] if part.get("type") != "null")
         )
-    if shown.get("type") == "array":
-        return f"list of {_type(shown.get('items', {}))}"
-    kind = str(shown.get("type", "any"))
+    if property_.get("type") == "array":
+        return f"list of {_type(property_.get('items', {}))}"
+    kind = str(property_.get("type", "any"))
     return {"string": "text", "integer": "whole number", "object": "mapping"}.get(kind, kind)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFile, PipelineName
-from headrace.cli.terminal.output import say, show_json, show_lines
+from headrace.cli.options import AsJson, CheckpointDirectory, PipelineFile, PipelineName
+from headrace.cli.terminal.output import print_message, show_json, show_lines
 from headrace.errors import OptionError
 from headrace.runtime.progress.row_accounting import count_of
 
@@ -26,31 +26,29 @@ _NOUNS = {
     "values": ("result", "results"),
     "matches": ("partial match", "partial matches"),
 }
-_SOME = 5
-"""Maximum number of windows or rows per key as text; JSON has all."""
+_MAX_LINES = 5
+"""The maximum number of windows or rows shown per key; JSON has all."""
 
 
 def state(
     file: PipelineFile,
     *,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
-    ] = None,
+    checkpoint: CheckpointDirectory = None,
     step: Annotated[str | None, typer.Option(metavar="NAME", help="Only this step.")] = None,
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="KEY", help="Only this key; of several columns the values, with commas between."
+            metavar="KEY", help="Only this key; the values of several columns are separated by commas."
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Show so many keys of each step; all are counted.")
+        int,
+        typer.Option(metavar="N", min=1, help="The maximum number of keys shown per step; all are counted."),
     ] = 20,
     repartition: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, help="Write the state in N parts; the pipeline must not be running."
+            metavar="N", min=1, help="Rewrite the state in N partitions; the pipeline must not be running."
         ),
     ] = None,
     rename: Annotated[
@@ -88,17 +86,19 @@ def state(
     if repartition is not None:
         _repartition(graph, directory, repartition, step)
     states = state_of(graph, directory, step=step, key=key, limit=limit)
-    gone = find_orphans(graph, directory) if step is None else []
+    orphans = find_orphans(graph, directory) if step is None else []
     if json:
         steps = [item.as_json() for item in states]
-        show_json({"pipeline": graph.name, "checkpoint": str(directory), "steps": steps, "orphans": gone})
+        show_json({"pipeline": graph.name, "checkpoint": str(directory), "steps": steps, "orphans": orphans})
         return
     for item in states:
         show_lines(lines_of(item))
     if not states:
-        say("no step of the pipeline has state there", "warn")
-    for name in gone:
-        say(f"{name}: the plan no longer has it; its checkpoint is in {directory / 'queries' / name}", "warn")
+        print_message("no step of the pipeline has state there", "warn")
+    for name in orphans:
+        print_message(
+            f"{name}: the plan no longer has it; its checkpoint is in {directory / 'queries' / name}", "warn"
+        )
 
 
 def _rename(graph: Graph, directory: Path, names: str) -> None:
@@ -108,7 +108,7 @@ def _rename(graph: Graph, directory: Path, names: str) -> None:
     if not (old and equals and new):
         raise OptionError(f"expected OLD=NEW, got {names!r}", where="--rename", hint="such as sums=totals")
     rename_state(graph, directory, old, new)
-    say(f"{new}: has the state of {old}")
+    print_message(f"{new}: has the state of {old}")
 
 
 def _repartition(graph: Graph, directory: Path, partitions: int, step: str | None) -> None:
@@ -116,7 +116,7 @@ def _repartition(graph: Graph, directory: Path, partitions: int, step: str | Non
 
     for name, (before, after) in repartition(graph, directory, partitions, step=step).items():
         note = "had them already" if before == after else f"had {before}"
-        say(f"{name}: {after} partitions ({note})")
+        print_message(f"{name}: {after} partitions ({note})")
 
 
 def lines_of(state: StepState) -> Iterator[Line]:
@@ -133,13 +133,13 @@ def lines_of(state: StepState) -> Iterator[Line]:
     ]
     yield ((f"  {', '.join(counted)}", "fact"),)
     for entry in entries.entries:
-        yield from _of_key(entry)
+        yield from _key_lines(entry)
     if (more := entries.keys - len(entries.entries)) > 0:
         yield ((f"  ... and {count_of(more, 'more key')} (--limit, --key)", "rail"),)
     yield ()
 
 
-def _of_key(entry: dict[str, Any]) -> Iterator[Line]:
+def _key_lines(entry: dict[str, Any]) -> Iterator[Line]:
     key = ", ".join(f"{name}={value}" for name, value in entry["key"].items()) or "all rows"
     texts = [_plain(entry[kind]) for kind in ("values", "state", "stored") if kind in entry]
     yield ((f"  {key}", "label"), ("".join(f"  {text}" for text in texts), "fact"))
@@ -147,10 +147,10 @@ def _of_key(entry: dict[str, Any]) -> Iterator[Line]:
     lines += [_match(match) for match in entry.get("matches", ())]
     lines += [_row(row) for row in entry.get("waiting", ())]
     lines += [f"kept: {time}" for time in entry.get("kept", ())]
-    for line in lines[:_SOME]:
+    for line in lines[:_MAX_LINES]:
         yield ((f"    {line}", "fact"),)
-    if len(lines) > _SOME:
-        yield ((f"    ... and {len(lines) - _SOME} more (--json has all)", "rail"),)
+    if len(lines) > _MAX_LINES:
+        yield ((f"    ... and {len(lines) - _MAX_LINES} more (--json has all)", "rail"),)
 
 
 def _window(window: dict[str, Any]) -> str:
@@ -166,7 +166,7 @@ def _window(window: dict[str, Any]) -> str:
 
 
 def _match(match: dict[str, Any]) -> str:
-    """Describe a complete match, which waits for those that started before it."""
+    """Describe a match; a complete one waits for those that started before it."""
     taken = ", ".join(f"{step} {len(rows)}" for step, rows in match["matched"].items() if rows)
     waits = "  complete" if match["complete"] else ""
     rule = f"{match['rule']} {match['version']}: " if "rule" in match else ""

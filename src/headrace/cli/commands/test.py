@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.options import AsJson, flag
+from headrace.cli.options import AsJson, check_file, flag
 from headrace.cli.terminal.errors import FAILED
-from headrace.cli.terminal.output import err, say, show_json, show_lines
+from headrace.cli.terminal.output import err, print_message, show_json, show_lines
 from headrace.errors import LoadError
 
 if TYPE_CHECKING:
@@ -47,12 +47,14 @@ def run_tests(
     """
     from headrace.testing import run_files, write_junit
 
-    _all_there(files)
+    for file in files:
+        if not file.is_dir():
+            check_file(file)
     with _running(json):
         report = run_files(files, only=only, batch=batch)
     if not report.outcomes:
         hint = f"no name contains {only!r}: leave -k out" if only else "a case has `pipeline` and `script`"
-        raise LoadError("there is no case to run", where=", ".join(map(str, files)), hint=hint)
+        raise LoadError("no case to run", where=", ".join(map(str, files)), hint=hint)
     if junit is not None:
         write_junit(report, junit)
     if json:
@@ -63,14 +65,6 @@ def run_tests(
         _show(report)
     if not report.passed:
         raise typer.Exit(FAILED)
-
-
-def _all_there(files: list[Path]) -> None:
-    for file in files:
-        if not file.exists():
-            raise LoadError(
-                "there is no such file", where=str(file), hint=f"it is looked for in {Path.cwd()}"
-            )
 
 
 def _running(quiet: bool) -> AbstractContextManager[object]:
@@ -87,7 +81,7 @@ def _show(report: Report) -> None:
     cases = "1 case" if total == 1 else f"{total} cases"
     seconds = sum(outcome.seconds for outcome in report.outcomes)
     last = f"{failed} of {cases} failed" if failed else f"{cases} passed"
-    say(f"{last} ({seconds:.1f} s)", "bad" if failed else "good")
+    print_message(f"{last} ({seconds:.1f} s)", "bad" if failed else "good")
 
 
 def _show_failure(outcome: Outcome) -> None:

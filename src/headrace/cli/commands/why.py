@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFile, PipelineName, flag
+from headrace.cli.options import AsJson, CheckpointDirectory, PipelineFile, PipelineName, flag
 from headrace.cli.terminal.output import show_json, show_lines
 
 
@@ -18,8 +18,8 @@ def why(
         list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="Which key: its value; of several columns `--key a=1 --key b=2`, or the values with commas "
-            "between.",
+            help="The value of the key; of several columns `--key a=1 --key b=2`, or the values separated by "
+            "commas.",
         ),
     ] = None,
     step: Annotated[
@@ -30,15 +30,10 @@ def why(
         typer.Option(metavar="ID", help="Only this rule of a rule table; default: all."),
     ] = None,
     rows: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Tell of so many of the key's last rows.")
+        int, typer.Option(metavar="N", min=1, help="The number of last rows of the key to show.")
     ] = 5,
-    no_input: Annotated[
-        bool, flag("--no-input", help="Look at the checkpoint only; don't read the sources again.")
-    ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME."),
-    ] = None,
+    no_input: Annotated[bool, flag("--no-input", help="Read only the checkpoint, not the sources.")] = False,
+    checkpoint: CheckpointDirectory = None,
     json: AsJson = False,
     pipeline: PipelineName = None,
 ) -> None:

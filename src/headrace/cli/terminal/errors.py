@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from headrace.cli.terminal.output import err, say
+from headrace.cli.terminal.output import err, print_message
 from headrace.errors import (
     DeliveryError,
     HeadraceError,
@@ -26,7 +26,7 @@ from headrace.errors import (
     wants_traceback,
 )
 
-FAILED, WRONG, INTERRUPTED = 1, 2, 130
+FAILED, INVALID, INTERRUPTED = 1, 2, 130
 VARIABLE = "HEADRACE_TRACEBACK"
 
 
@@ -36,9 +36,9 @@ def report(error: BaseException) -> int:
         sys.stderr.write("".join(traceback.format_exception(error)))
     if isinstance(error, HeadraceError):
         show_problems(error.problems)
-        return FAILED if isinstance(error, SetupError | SourceError | DeliveryError) else WRONG
+        return FAILED if isinstance(error, SetupError | SourceError | DeliveryError) else INVALID
     if isinstance(error, KeyboardInterrupt):
-        say("interrupted", "warn")
+        print_message("interrupted", "warn")
         return INTERRUPTED
     _report_unexpected(error)
     return FAILED
@@ -49,7 +49,7 @@ def show_problems(problems: tuple[Problem, ...]) -> None:
     for problem in problems:
         _show_one("error", "bad", problem)
     if len(problems) > 1:
-        say(f"{len(problems)} problems", "bad")
+        print_message(f"{len(problems)} problems", "bad")
 
 
 def show_warnings(warnings: Iterable[Problem]) -> None:
@@ -67,11 +67,11 @@ def _show_one(word: str, style: str, problem: Problem) -> None:
 
 
 def _report_unexpected(error: BaseException) -> None:
-    say(f"error: unexpected {type(error).__name__}: {_first_line(error)}", "bad")
+    print_message(f"error: unexpected {type(error).__name__}: {_first_line(error)}", "bad")
     if not wants_traceback():
         log = _write_traceback(error)
-        say(f"  hint: the traceback is in {log}" if log else "  hint: the log can't be written")
-        say(f"  or see it here: {shlex.join(['headrace', *sys.argv[1:], '--traceback'])}")
+        print_message(f"  hint: the traceback is in {log}" if log else "  hint: the log cannot be written")
+        print_message(f"  or see it here: {shlex.join(['headrace', *sys.argv[1:], '--traceback'])}")
 
 
 def _first_line(error: BaseException) -> str:

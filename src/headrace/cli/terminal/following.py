@@ -1,7 +1,9 @@
-"""Following a run on the terminal: show its status, and stop it gracefully on Ctrl-C."""
+"""Follows a run or a server on the terminal until it ends or Ctrl-C."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace.cli.terminal.views import View
@@ -17,7 +19,7 @@ def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
 
     Raises:
         HeadraceError: the run failed.
-        KeyboardInterrupt: the user stopped it at once.
+        KeyboardInterrupt: the user pressed Ctrl-C twice.
     """
     reported = set[str]()
     with view:
@@ -28,10 +30,17 @@ def follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
         report_once(handle.status(), view, reported)
 
 
+def wait_for_interrupt(interrupts: Interrupts, is_running: Callable[[], bool]) -> None:
+    """Wait until Ctrl-C, or until a server has ended."""
+    timer = threading.Event()
+    while not interrupts.count and is_running():
+        timer.wait(0.2)
+
+
 def report_once(status: Status, view: View, reported: set[str]) -> None:
     """Report warnings, and faults of rules that were read during the run, each once."""
     faults = [
-        f"a rule of `{step}` can't be used: {fault}"
+        f"a rule of `{step}` cannot be used: {fault}"
         for step, rules in status.rules.items()
         for fault in rules.faults
     ]

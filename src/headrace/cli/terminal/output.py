@@ -48,7 +48,7 @@ def err() -> Console:
     return Console(theme=THEME, highlight=False, stderr=True)
 
 
-def say(text: str = "", style: str = "") -> None:
+def print_message(text: str = "", style: str = "") -> None:
     """Print a message on standard error, without wrapping or markup."""
     err().print(Text(text, style=style), soft_wrap=True)
 
@@ -76,7 +76,7 @@ def show_lines(lines: Iterable[Line]) -> None:
 
 
 def print_lines(console: Console, lines: Iterable[Line]) -> None:
-    """Return lines of (text, role) spans in their colours."""
+    """Print lines of (text, role) spans in their colours."""
     for line in lines:
         text = Text.assemble(*((text, role) if role else text for text, role in line))
         text.rstrip()

@@ -29,12 +29,12 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
         raise OptionError("no step takes its patterns from a table", where="--rule", hint="leave it out")
     if not nodes:
         raise LoadError(
-            "there is nothing to draw: no step has a `match` or a MATCH_RECOGNIZE",
+            "nothing to draw: no step has a `match` or a MATCH_RECOGNIZE",
             where=where,
             hint="time lines are drawn of cases, such as late.transcript.yaml",
         )
     if step and step not in (known := [node.name for node in nodes]):
-        what = f"there is no step `{step}` with {'rules' if rule else 'a pattern'}"
+        what = f"no step `{step}` with {'rules' if rule else 'a pattern'}"
         raise OptionError(what, where=graph.name, hint=did_you_mean(step, known))
     chosen = [node for node in nodes if step in ("", node.name)]
     diagrams, refused = list[Diagram](), list[OptionError]()
@@ -46,8 +46,8 @@ def diagrams_of(graph: Graph, step: str, rule: str, *, where: str) -> list[Diagr
     if refused and not diagrams:
         raise refused[0]
     if not diagrams:
-        hint = "headrace explain lists what is in the table"
-        raise LoadError("there is nothing to draw: no rule is active", where=where, hint=hint)
+        hint = "headrace explain lists the rules of the table"
+        raise LoadError("nothing to draw: no rule is active", where=where, hint=hint)
     return diagrams
 
 

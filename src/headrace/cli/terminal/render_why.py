@@ -59,12 +59,12 @@ def _rule(rule: RuleReport, *, whole: bool) -> Iterator[Line]:
     since = f", since epoch {rule.since}" if rule.since else ""
     yield ((rule.rule, "name"), (f"  version {rule.version}{since}", "fact"))
     report = rule.report
-    idle = not (report.partials or report.waiting or report.after or any(map(_did_something, report.rows)))
+    idle = not (report.partials or report.waiting or report.after or any(map(_had_effect, report.rows)))
     shown = _idle(report) if idle and not whole else _report_lines(report)
     yield from _indent(shown, 1)
 
 
-def _did_something(row: Mapping[str, Any]) -> bool:
+def _had_effect(row: Mapping[str, Any]) -> bool:
     return bool(row["results"]) or any(
         "start" in attempt or "begins a" in attempt["outcome"] for attempt in row["attempts"]
     )

@@ -23,17 +23,17 @@ def lines_of(listing: TableListing, *, width: int) -> Iterator[Line]:
         yield (("  it has none", "warn"),)
     name_width = max((len(rule.id) for rule in listing.rules), default=0) + 2
     standings = {rule.id: _standing(rule, begun=listing.begun) for rule in listing.rules}
-    said_width = max(map(len, standings.values()), default=0) + 2
+    standing_width = max(map(len, standings.values()), default=0) + 2
     for rule in listing.rules:
-        indent = 2 + name_width + said_width
-        said_of_it = (rule.description, *rule.conditions)
-        shown = [line for text in said_of_it for line in textwrap.wrap(text, max(width - indent, 30))] or [""]
+        indent = 2 + name_width + standing_width
+        texts = (rule.description, *rule.conditions)
+        lines = [line for text in texts for line in textwrap.wrap(text, max(width - indent, 30))] or [""]
         yield (
             (f"  {rule.id:<{name_width}}", "name"),
-            (f"{standings[rule.id]:<{said_width}}", _ROLES[rule.standing]),
-            (shown[0], "fact"),
+            (f"{standings[rule.id]:<{standing_width}}", _ROLES[rule.standing]),
+            (lines[0], "fact"),
         )
-        for line in shown[1:]:
+        for line in lines[1:]:
             yield (" " * indent, ""), (line, "fact")
         if rule.place and not rule.faults:
             yield (" " * indent, ""), (rule.place, "rail")

@@ -59,11 +59,15 @@ class Summary:
             sinks = ", ".join(f"{name} {rows:,}" for name, rows in status.sinks.items())
             yield "written", count_of(status.rows_out, "row"), sinks
         for name, accounting in status.steps.items():
-            yield name, str(accounting), "" if accounting.balanced else "these don't add up: please report it"
+            yield (
+                name,
+                str(accounting),
+                "" if accounting.balanced else "these do not add up: please report it",
+            )
         for mismatch in status.mismatches[:3]:
             yield "mismatch", str(mismatch), "please report it"
         for name, rules in status.rules.items():
-            faults = f"{len(rules.faults)} can't be used" if rules.faults else ""
+            faults = f"{len(rules.faults)} cannot be used" if rules.faults else ""
             yield name, f"{count_of(len(rules.in_force), 'rule')} in force", faults
         yield from self._side_outputs()
         if status.watermark and self.ending != "drained":

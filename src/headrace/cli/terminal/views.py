@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.text import Text
 
-from headrace.cli.terminal.output import err, out, print_lines, say
+from headrace.cli.terminal.output import err, out, print_lines, print_message
 from headrace.cli.terminal.summary import Summary
 from headrace.explain.text import text_of
 from headrace.runtime.progress.live_line import LiveLine
@@ -37,7 +37,7 @@ class View:
 
     def note(self, text: str) -> None:
         """Show a message once."""
-        say(text, "warn")
+        print_message(text, "warn")
 
     def end(self, summary: Summary) -> None:
         """Show the summary of a run that has ended."""
@@ -56,10 +56,10 @@ class PlainView(View):
         now = time.monotonic()
         if now >= self._next:
             self._next = now + self._period
-            say(f"{self._name} {status_text(status, now - self._started)}")
+            print_message(f"{self._name} {status_text(status, now - self._started)}")
 
     def end(self, summary: Summary) -> None:
-        say(text_of(summary.lines()))
+        print_message(text_of(summary.lines()))
 
 
 class JsonView(PlainView):

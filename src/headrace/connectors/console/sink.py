@@ -31,10 +31,10 @@ class ConsoleWriter:
         self._screen: Screen | None = None
         self._mode = "append"
 
-    def open(self, run: WriteContext) -> int:
-        style, self._mode = self._options.style, run.mode
+    def open(self, context: WriteContext) -> int:
+        style, self._mode = self._options.style, context.mode
         if style == "table" or (style == "auto" and sys.stdout.isatty()):
-            self._screen = Screen(run.sink)
+            self._screen = Screen(context.sink)
         return -1
 
     def stage(self, epoch: int, frame: DataFrame) -> _Collected:
@@ -61,10 +61,7 @@ class ConsoleWriter:
         return _Collected(table.num_rows, ("line",), [(line,) for line in table.column(0).to_pylist()])
 
     def _cells(self, frame: DataFrame) -> _Collected:
-        """Collect the first rows of each partition.
-
-        A `limit` would not compute all rows, which update state.
-        """
+        """Collect the first rows of each partition; a `limit` would not compute all rows."""
         from pyspark.sql import Observation
         from pyspark.sql import functions as f
 

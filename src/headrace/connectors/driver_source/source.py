@@ -26,7 +26,7 @@ class DriverSources:
         self._registered: list[tuple[SparkSession, str, SplitEnumerator]] = []
 
     def splits(self, spark: SparkSession, source: str, enumerator: SplitEnumerator) -> DataFrame:
-        """Return a stream of splits, one column of bytes, each split in a task of its own."""
+        """Return a stream of splits, one column of bytes; each split is read by a separate task."""
         return self._load(spark, source, enumerator, SPLITS)
 
     def log_records(self, spark: SparkSession, source: str, enumerator: SplitEnumerator) -> DataFrame:

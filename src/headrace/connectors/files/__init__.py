@@ -69,7 +69,7 @@ class Files(Connector):
 
     @field_validator("format")
     @classmethod
-    def _of_lines(cls, chosen: Format | None) -> Format | None:
+    def _check_format(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.name == "raw":
             raise ValueError("files consist of lines: use `text`, whose column can be cast to binary")
         return chosen
@@ -115,7 +115,7 @@ class Files(Connector):
         if has_magic(str(self.path)):
             return f"a sink writes into one directory, not into the glob `{self.path}`"
         if mode == "complete" and self.partition_by:
-            return "`complete` replaces one file, so it can't be split by `partition_by`"
+            return "`complete` replaces one file, so it cannot be split by `partition_by`"
         return ""
 
     def content_version(self) -> str | None:

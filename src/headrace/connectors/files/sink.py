@@ -1,8 +1,8 @@
 """Writes epochs as files, exactly once.
 
     stage     Spark writes the parts to out/_headrace/<pipeline>.<sink>/staging/<run>-<epoch>
-    commit    1. the next ledger entry, which names every part and its visible name     <- the epoch is
-              committed 2. each part is renamed to its visible name, made of checkpoint id, epoch and number
+    commit    1. the next ledger entry names every part and its visible name    <- the epoch is committed
+              2. each part is renamed to its visible name, made of checkpoint id, epoch and number
     open      completes step 2 of the last entry, takes over, removes what older runs staged
 
 After a crash before 1, the next open removes the invisible parts; after a crash later, it completes step 2.
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten as flat
-from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.base import Staged, WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
@@ -51,31 +51,31 @@ class FilesWriter:
     def __init__(self, options: Files) -> None:
         self._options = options
         self._root = spark_path(str(options.path))
-        self._run: WriteContext | None = None
+        self._context: WriteContext | None = None
         self._ledger: Ledger | None = None
         self._store: Store = LocalStore()
 
-    def open(self, run: WriteContext) -> int:
-        self._run = run
-        if reason := self._options.mode_problem(run.mode):
-            raise DeliveryError(reason, where=run.sink)
-        with self._wrap_errors(f"{self._root} can't be written to"):
+    def open(self, context: WriteContext) -> int:
+        self._context = context
+        if reason := self._options.mode_problem(context.mode):
+            raise DeliveryError(reason, where=context.sink)
+        with self._translate_errors(f"{self._root} cannot be written to"):
             if local_path(self._root) is None:
                 self._store = HadoopStore(session_of_thread(), self._root)
-            log = LedgerLog(self._store, f"{self._root}/{self._internal}/log")
-            self._ledger = Ledger(log, run, self._root)
+            log = LedgerLog(self._store, f"{self._root}/{self._internal_directory}/log")
+            self._ledger = Ledger(log, context, self._root)
             committed = self._ledger.take_over(self._roll_forward)
             reach("files.fenced")
-            self._store.remove(f"{self._root}/{self._internal}/staging")
+            self._store.remove(f"{self._root}/{self._internal_directory}/staging")
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> _Parts:
-        place = f"{self._internal}/staging/{self._active_ledger.token}-{epoch}"
+        place = f"{self._internal_directory}/staging/{self._active_ledger.token}-{epoch}"
         counter = RowCounter(self._convert(frame))  # an Observation takes a fifth of the time of a write
         rows_frame = counter.frame
-        if self._running.mode == "complete":
+        if self._active_context.mode == "complete":
             rows_frame = rows_frame.coalesce(1)
-        with self._wrap_errors(f"epoch {epoch} can't be written to {self._root}"):
+        with self._translate_errors(f"epoch {epoch} cannot be written to {self._root}"):
             writer = rows_frame.write.mode("overwrite").partitionBy(*self._options.partition_by)
             writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{place}")
             reach("files.staged")
@@ -86,42 +86,42 @@ class FilesWriter:
             raise TypeError("commit takes the result of stage")
         if epoch <= self._active_ledger.last_epoch:
             return
-        with self._wrap_errors(f"epoch {epoch} can't be committed to {self._root}"):
+        with self._translate_errors(f"epoch {epoch} cannot be committed to {self._root}"):
             entry = self._active_ledger.commit(epoch, {"moves": staged.moves})
             reach("files.manifest")
-            self._show(entry)
-            self._store.remove(f"{self._root}/{self._internal}/staging/{entry.token}-{epoch}")
+            self._make_visible(entry)
+            self._store.remove(f"{self._root}/{self._internal_directory}/staging/{entry.token}-{epoch}")
         reach("files.cleaned")
 
     def close(self) -> None:
-        self._run = None
+        self._context = None
 
     def _roll_forward(self, entry: LedgerEntry) -> None:
         """Complete the commit of an earlier run."""
-        self._show(entry)
+        self._make_visible(entry)
         reach("files.rolled_forward")
 
-    def _show(self, entry: LedgerEntry) -> None:
+    def _make_visible(self, entry: LedgerEntry) -> None:
         """Move the files of an epoch to their visible names; files that have been moved are skipped."""
         for source, target in entry.detail.get("moves", ()):
             self._store.move(f"{self._root}/{source}", f"{self._root}/{target}")
             reach("files.shown")
 
     def _moves(self, place: str, epoch: int, rows: int) -> tuple[tuple[str, str], ...]:
-        run = self._running
+        context = self._active_context
         parts = [
             name
             for name, size in self._store.tree(f"{self._root}/{place}")
-            if size > 0 or run.mode == "complete"
+            if size > 0 or context.mode == "complete"
         ]
-        if rows == 0 and run.mode != "complete":
+        if rows == 0 and context.mode != "complete":
             return ()
-        ending = self._ending(parts[0]) if parts else ""
-        if run.mode == "complete":
-            return tuple((f"{place}/{name}", f"{_word(run.sink)}{ending}") for name in parts[:1])
-        stem = f"{_word(run.sink)}-{run.checkpoint_id[:8]}-{epoch:08d}"
+        suffix = self._suffix_of(parts[0]) if parts else ""
+        if context.mode == "complete":
+            return tuple((f"{place}/{name}", f"{_file_name(context.sink)}{suffix}") for name in parts[:1])
+        stem = f"{_file_name(context.sink)}-{context.checkpoint_id[:8]}-{epoch:08d}"
         return tuple(
-            (f"{place}/{name}", f"{_directory(name)}{stem}-{number:04d}{ending}")
+            (f"{place}/{name}", f"{_directory(name)}{stem}-{number:04d}{suffix}")
             for number, name in enumerate(parts)
         )
 
@@ -130,7 +130,7 @@ class FilesWriter:
         if missing:
             raise DeliveryError(
                 f"unknown partition column `{missing[0]}`",
-                where=self._running.sink,
+                where=self._active_context.sink,
                 hint=did_you_mean(missing[0], frame.columns),
             )
         if self._format == "csv":
@@ -139,8 +139,8 @@ class FilesWriter:
             return frame.selectExpr(*flat.json_expressions(frame.schema.jsonValue()))
         if self._format == "text" and [kind for _, kind in frame.dtypes] != ["string"]:
             raise DeliveryError(
-                f"text files take one column of type string, got `{_list_files(frame)}`",
-                where=self._running.sink,
+                f"text files take one column of type string, got `{_list_columns(frame)}`",
+                where=self._active_context.sink,
                 hint="select one, such as select(\"concat_ws(' ', a, b) as line\"), or write json",
             )
         return frame
@@ -149,7 +149,7 @@ class FilesWriter:
         return flat.encoding(self._options.encoding, self._format)
 
     @contextmanager
-    def _wrap_errors(self, what: str) -> Iterator[None]:
+    def _translate_errors(self, what: str) -> Iterator[None]:
         """Raise errors of the write as `DeliveryError`, or as `FencedError` if a newer run took over."""
         from pyspark.errors import PySparkException
 
@@ -161,11 +161,11 @@ class FilesWriter:
             if isinstance(error, OSError) or _FILE_EXCEPTION.search(str(error)):
                 hint = "is the disk full, or the directory not writable by this user?"
                 raise DeliveryError(
-                    f"{what}: {_reason(error)}", where=self._running.sink, hint=hint
+                    f"{what}: {_reason(error)}", where=self._active_context.sink, hint=hint
                 ) from error
             # Rows are computed while they are written, so the error may come from an expression.
-            what = f"its rows can't be computed: {_reason(error)}"
-            raise DeliveryError(what, where=self._running.sink) from error
+            what = f"its rows cannot be computed: {_reason(error)}"
+            raise DeliveryError(what, where=self._active_context.sink) from error
 
     def _overtaken(self) -> bool:
         try:
@@ -173,7 +173,7 @@ class FilesWriter:
         except OSError:
             return False
 
-    def _ending(self, part: str) -> str:
+    def _suffix_of(self, part: str) -> str:
         """Return the suffix, such as `.json` or `.json.gz`."""
         words = part.rpartition("/")[2].split(".")[1:]
         return "." + ".".join(_SUFFIX.get(word, word) for word in words)
@@ -183,23 +183,20 @@ class FilesWriter:
         return self._options.encoding.name if self._options.encoding is not None else "json"
 
     @property
-    def _internal(self) -> str:
-        return f"_headrace/{_word(self._running.pipeline)}.{_word(self._running.sink)}"
+    def _internal_directory(self) -> str:
+        context = self._active_context
+        return f"_headrace/{_file_name(context.pipeline)}.{_file_name(context.sink)}"
 
     @property
     def _active_ledger(self) -> Ledger:
-        if self._ledger is None:
-            raise DeliveryError("the sink is not open", where="files")
-        return self._ledger
+        return require_open(self._ledger, "files")
 
     @property
-    def _running(self) -> WriteContext:
-        if self._run is None:
-            raise DeliveryError("the sink is not open", where="files")
-        return self._run
+    def _active_context(self) -> WriteContext:
+        return require_open(self._context, "files")
 
 
-def _word(name: str) -> str:
+def _file_name(name: str) -> str:
     """Return a name for use in file names."""
     return re.sub(r"[^A-Za-z0-9.-]", "-", name).lstrip(".") or "sink"
 
@@ -208,7 +205,7 @@ def _directory(name: str) -> str:
     return name.rpartition("/")[0] + "/" if "/" in name else ""
 
 
-def _list_files(frame: DataFrame) -> str:
+def _list_columns(frame: DataFrame) -> str:
     return ", ".join(f"{name} {kind}" for name, kind in frame.dtypes)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.base import ReadContext
 from headrace.connectors.files import CREATE_HINT
 from headrace.connectors.files.store import HadoopStore, local_path, spark_path
+from headrace.connectors.flatten import position_column
 from headrace.errors import SourceError
 from headrace.formats import Format
 from headrace.spark.gateway import kernel
@@ -53,9 +54,7 @@ class FilesReader:
         ddl = schema.ddl if schema is not None else spark.read.format(chosen.name).load(self._path).schema
         rows: DataFrame = reader.schema(ddl).format(chosen.name).load(self._path)
         return rows.selectExpr(
-            "*",
-            f"struct('{context.source}' as source, _metadata.file_path as partition,"
-            " _metadata.row_index as offset) as __position",
+            "*", position_column(context.source, "_metadata.file_path", "_metadata.row_index")
         )
 
     def _check_exists(self, spark: SparkSession, context: ReadContext) -> None:

@@ -34,10 +34,7 @@ class Store(Protocol):
         ...
 
     def move(self, source: str, target: str) -> bool:
-        """Rename a file, replacing the target.
-
-        Return False if the source does not exist (it was moved before).
-        """
+        """Rename a file, replacing the target; return False if the source does not exist."""
         ...
 
     def exists(self, path: str) -> bool: ...

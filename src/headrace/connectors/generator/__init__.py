@@ -1,9 +1,7 @@
-"""Generated rows, or a recording that is replayed at its pace.
-
-For demonstrations, load tests and first steps.
+"""Generated rows, or a recording that is replayed at its pace, for demonstrations and load tests.
 
 *Source*: replayable. A generated row is a function of the seed and the row number, so an epoch that is read
-again has the same rows. A recording is replayable as long as its files don't change.
+again has the same rows. A recording is replayable as long as its files do not change.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ class Generator(Connector):
 
     A column without a recipe has one by its type. With `rows` the source ends, and a run over the available
     rows takes all of them, at the `rate` if there is one; without `rows` it takes the rows of one second.
-    `planted` sets columns of single rows, to have something to find.
+    `planted` sets columns of individual rows, such as a fraud to detect.
 
     With `replay` the source reads lines of files in their order, each when it is due by the column `time`,
     `speed` times as fast as they were recorded; `format` and `schema` of the source decode them.
@@ -72,7 +70,7 @@ class Generator(Connector):
     columns: Annotated[
         Mapping[str, Any],
         PlainValidator(_parse_columns),
-        PlainSerializer(lambda columns: {name: recipe.described for name, recipe in columns.items()}),
+        PlainSerializer(lambda columns: {name: recipe.as_option for name, recipe in columns.items()}),
         WithJsonSchema({"type": "object", "additionalProperties": _RECIPE}),
     ] = Field(
         default_factory=dict,
@@ -84,7 +82,7 @@ class Generator(Connector):
     )
     planted: Annotated[
         Mapping[int, Mapping[str, Any]], PlainValidator(_parse_planted), WithJsonSchema({"type": "object"})
-    ] = Field(default_factory=dict, description="Columns of single rows, by row number from 0 on")
+    ] = Field(default_factory=dict, description="Columns of individual rows, by row number from 0")
     replay: PathOption | None = Field(
         default=None, description="Files with recorded lines, instead of generated rows"
     )
@@ -100,7 +98,7 @@ class Generator(Connector):
     )
 
     @model_validator(mode="after")
-    def _consistent(self) -> Generator:
+    def _check_options(self) -> Generator:
         if self.replay is None and self.rows is None and self.rate is None:
             raise ValueError("expected `rows`, `rate` or both: rows without end and rate would fill the disk")
         if self.replay is not None and self.rate is None and self.speed != "max" and self.time is None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from headrace.connectors import flatten
 from headrace.connectors.options import DurationOption
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
@@ -46,7 +47,7 @@ class Recipe(BaseModel):
         return self.type
 
     @property
-    def described(self) -> str | dict[str, Any]:
+    def as_option(self) -> str | dict[str, Any]:
         """The recipe as a user writes it."""
         options = {name: getattr(self, name) for name in self.model_fields_set}
         return {self.name: options} if options else self.name
@@ -70,7 +71,7 @@ class Draw:
         self.column, self.seed, self.of = column, seed, of
 
     def hash_number(self, salt: str = "") -> str:
-        """Return a whole number of 64 bits."""
+        """Return a 64-bit integer."""
         return f"xxhash64({self.of}, {literal(f'{self.column}/{salt}')}, {self.seed}L)"
 
     def uniform(self, salt: str = "") -> str:
@@ -321,8 +322,7 @@ def literal(value: Any) -> str:
         return f"{value}L" if abs(value) > 2**31 - 1 else str(value)
     if isinstance(value, float):
         return f"{value!r}D"
-    text = value.isoformat() if isinstance(value, datetime) else str(value)
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return flatten.literal(value.isoformat() if isinstance(value, datetime) else str(value))
 
 
 def _build(name: str, options: Any) -> Recipe:

@@ -1,7 +1,4 @@
-"""Generates rows inside Spark.
-
-The kernel counts row numbers at a rate, SQL expressions compute the columns.
-"""
+"""Generates rows inside Spark: the kernel emits row numbers at a rate, SQL computes the columns."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.files import Files
+from headrace.connectors.flatten import position_column
 from headrace.connectors.generator.recipes import NUMBER, Recipe, default_recipe, literal
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
@@ -38,7 +36,7 @@ class GeneratorReader:
         recording = self._recording(spark, context).persist()
         timetable = uuid.uuid4().hex
         counter = kernel(spark).sources.Counter
-        rows = counter.schedule(timetable, java_frame(self._due(recording, context)))
+        rows = counter.schedule(timetable, java_frame(self._due_times(recording, context)))
         self._schedules.append((recording, counter, timetable))
         pace = {} if self._options.rate is not None else {"timetable": timetable, "speed": self._speed()}
         limit = rows if self._options.rows is None else min(rows, self._options.rows)
@@ -76,9 +74,7 @@ class GeneratorReader:
             recipe = self._options.columns.get(field.name) or _default_recipe(field, context)
             value = self._value(field, recipe.sql(field.name, self._options.seed))
             frame = frame.selectExpr("*", f"{value} as {quote_name(field.name)}")
-        position = (
-            f"struct({literal(context.source)} as source, '' as partition, {NUMBER} as offset) as __position"
-        )
+        position = position_column(context.source, "''", NUMBER)
         return frame.selectExpr(*map(quote_name, schema.names), position)
 
     def _value(self, field: Field, expression: str) -> str:
@@ -106,11 +102,8 @@ class GeneratorReader:
         number = f"row_number() over (order by partition, offset) - 1L as {NUMBER}"
         return lines.selectExpr("*", number)
 
-    def _due(self, recording: DataFrame, context: ReadContext) -> DataFrame:
-        """Return when each line is due in milliseconds.
-
-        At the latest time so far, which preserves the order.
-        """
+    def _due_times(self, recording: DataFrame, context: ReadContext) -> DataFrame:
+        """Return when each line is due, in milliseconds: at the latest time so far, to preserve the order."""
         if self._options.time is None:
             return recording.selectExpr("0L as due").orderBy(NUMBER)
         times = recording.selectExpr(NUMBER, f"unix_millis({self._line_time(context)}) as at")

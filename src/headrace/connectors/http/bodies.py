@@ -1,4 +1,4 @@
-"""Divides the body of a request or an answer into records, without changing a byte of them."""
+"""Divides the body of a request or an answer into records, byte for byte."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SPACE = " \t\r\n"
 
 
 class BodyError(ValueError):
-    """The body can't be divided into records; the text is the reason, for the client."""
+    """The body cannot be divided into records; the text is the reason, for the client."""
 
 
 def split_body(body: bytes, content_type: str, encoding: str) -> list[bytes]:

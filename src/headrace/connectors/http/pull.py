@@ -16,8 +16,8 @@ from headrace.connectors.base import ReadContext
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.http.bodies import BodyError, find_items, split_body
 from headrace.connectors.network.statuses import is_temporary
+from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message
-from headrace.durations import microseconds
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PullReceiver:
         headers = dict(options.headers)
         if options.token is not None:
             headers["Authorization"] = f"Bearer {options.token.get_secret_value()}"
-        timeout = microseconds(options.timeout) / 1e6
+        timeout = seconds_of(options.timeout)
         self._client = httpx.Client(headers=headers, timeout=timeout, follow_redirects=True)
 
     def start(self, log: WriteAheadLog) -> None:
@@ -76,7 +76,7 @@ class PullReceiver:
         self._client.close()
 
     def _work(self, log: WriteAheadLog) -> None:
-        every = microseconds(self._options.every) / 1e6
+        every = seconds_of(self._options.every)
         try:
             while not self._stopped.is_set():
                 begun = time.monotonic()
@@ -89,7 +89,7 @@ class PullReceiver:
             log.fail(error)
 
     def _poll(self, log: WriteAheadLog) -> None:
-        """Request the address once, and store what is new."""
+        """Request the address once, and store new rows."""
         answer = self._request()
         if answer is None or answer.status_code == 304:
             return
@@ -105,7 +105,7 @@ class PullReceiver:
 
     def _request(self) -> httpx.Response | None:
         """Return an answer, retrying with backoff; None once the receiver is stopped."""
-        deadline = time.monotonic() + microseconds(self._options.retry_timeout) / 1e6
+        deadline = time.monotonic() + seconds_of(self._options.retry_timeout)
         backoff, longest = _BACKOFF_SECONDS
         while not self._stopped.is_set():
             try:

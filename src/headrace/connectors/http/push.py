@@ -16,9 +16,8 @@ from starlette.routing import Route
 from headrace.connectors.base import ReadContext
 from headrace.connectors.http.bodies import BodyError, split_body
 from headrace.connectors.network.listening import WebServer, is_authorized
-from headrace.connectors.options import bytes_of
+from headrace.connectors.options import bytes_of, seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
-from headrace.durations import microseconds
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class PushReceiver:
         self._server = server
 
     def settle(self) -> None:
-        """Return at once: clients send when they choose to."""
+        """Do nothing: clients may send at any time."""
 
     def stop(self) -> None:
         if self._server is not None:
@@ -57,7 +56,7 @@ class PushReceiver:
         if (wait := self._bucket.take()) > 0:
             return _answer(429, "too many requests", **{"Retry-After": str(int(wait) + 1)})
         try:
-            body = await asyncio.wait_for(self._read(request), microseconds(self._options.body_timeout) / 1e6)
+            body = await asyncio.wait_for(self._read(request), seconds_of(self._options.body_timeout))
             records = split_body(body, request.headers.get("content-type", ""), self._encoding)
         except _BodyTooLargeError:
             return _answer(413, f"the body is larger than {self._options.max_body}")
@@ -98,7 +97,7 @@ class PushReceiver:
         ]
 
     async def _read(self, request: Request) -> bytes:
-        """Return the body; refuse it as soon as it is known to be too large."""
+        """Return the body; raise an error as soon as it exceeds the limit."""
         limit, parts, size = bytes_of(self._options.max_body), list[bytes](), 0
         declared = request.headers.get("content-length", "")
         if declared.isdigit() and int(declared) > limit:
@@ -113,7 +112,7 @@ class PushReceiver:
 
 
 class TokenBucket:
-    """A rate limit: as many requests per second as the rate, and as many at once."""
+    """A token bucket: `rate` requests per second, with bursts of up to `rate` requests."""
 
     def __init__(self, rate: int | None) -> None:
         self._rate, self._tokens, self._at = rate, float(rate or 0), time.monotonic()

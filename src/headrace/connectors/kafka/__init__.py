@@ -18,12 +18,12 @@ The jars (10 MB) are downloaded from Maven Central when a pipeline with Kafka st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import Guarantee, Reader, Role, Writer
 from headrace.connectors.kafka import subscription
 from headrace.connectors.kafka.errors import translate_error
 from headrace.connectors.kafka.options import (
@@ -35,6 +35,7 @@ from headrace.connectors.kafka.options import (
     StartOption,
     Tls,
 )
+from headrace.connectors.metadata import MetadataSource
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.errors import Problem
@@ -43,7 +44,7 @@ from headrace.formats import Format
 _READS = ("topic", "topics", "pattern", "assign")
 
 
-class Kafka(Connector):
+class Kafka(MetadataSource):
     """A source reads one topic or several; a sink writes to one topic, or to the topic in a column.
 
     A source has exactly one of `topic`, `topics`, `pattern` and `assign`; a sink has `topic` or
@@ -65,7 +66,9 @@ class Kafka(Connector):
     kind: ClassVar[str] = "kafka"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    append_only: ClassVar[str] = "a topic"
     has_partitions: ClassVar[bool] = True
+    metadata_types: ClassVar[dict[str, str]] = METADATA
     jars: ClassVar[tuple[str, ...]] = ("kafka",)
 
     servers: str = Field(description="The bootstrap servers: host:port, several with commas")
@@ -88,8 +91,7 @@ class Kafka(Connector):
     metadata: SourceOption[MetadataOption] = Field(
         default={},
         description=f"Metadata that become columns, some of {', '.join(METADATA)}; with other column names "
-        "as a mapping, "
-        "such as `{timestamp: sent_at}`",
+        "as a mapping, such as `{timestamp: sent_at}`",
     )
     max_per_batch: SourceOption[int | None] = Field(
         default=None, ge=1, description="The maximum number of records per epoch; default: no limit"
@@ -207,10 +209,6 @@ class Kafka(Connector):
         return True
 
     @property
-    def metadata_columns(self) -> tuple[str, ...]:
-        return tuple(dict(self.metadata).values()) if isinstance(self.metadata, Mapping) else ()
-
-    @property
     def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, *subscription.offset_identity(self))
 
@@ -227,13 +225,6 @@ class Kafka(Connector):
     def encoding(self) -> str:
         """The format that a sink writes."""
         return self.format.name if isinstance(self.format, Format) else "json"
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        if mode == "complete":
-            return (
-                "a topic can't be replaced: use mode `update`, in which the newest record of a key is valid"
-            )
-        return ""
 
     def explain_failure(self, failure: str) -> Problem | None:
         return translate_error(failure, self.servers)

@@ -1,7 +1,4 @@
-"""An admin client for topics, partitions and the offsets of a consumer group.
-
-Kafka's Java client in Spark's driver.
-"""
+"""An admin client for topics, partitions and offsets of consumer groups: Kafka's Java client."""
 
 from __future__ import annotations
 
@@ -29,11 +26,9 @@ _LEDGER_SETTINGS = {
     "min.cleanable.dirty.ratio": "0.1",
     "retention.ms": "-1",
 }
-_PAUSE = 0.05
+_POLL_SECONDS = 0.05
 _COMMIT_MS = 15_000
-"""Wait at the end of a run for the last commit of a group's offsets: the first commit of a cluster creates
-a topic.
-"""
+"""The timeout of the last offset commit of a run; the first commit on a cluster creates a topic."""
 
 
 class MissingTopicError(Exception):
@@ -111,7 +106,7 @@ class KafkaAdmin:
                 raise
         deadline = time.monotonic() + self._timeout_ms / 1000
         while topic not in self.topics() and time.monotonic() < deadline:
-            time.sleep(_PAUSE)  # metadata reach the brokers a moment after the controller
+            time.sleep(_POLL_SECONDS)  # metadata reach the brokers a moment after the controller
 
     def ensure_topic(self, options: Kafka) -> None:
         """Check that the topic of a sink exists; create it if the option `partitions` is set.
@@ -150,9 +145,8 @@ class KafkaAdmin:
         self._admin.close(java_duration(self._spark, 1_000))
 
     def _result(self, future: Any) -> Any:
-        return self._wait_for(
-            future, self._timeout_ms + 2_000
-        )  # longer than the client's own, whose error has details
+        # Longer than the timeout of the client, whose error has details.
+        return self._wait_for(future, self._timeout_ms + 2_000)
 
     def _wait_for(self, future: Any, millis: int) -> Any:
         unit = jvm(self._spark).java.util.concurrent.TimeUnit.MILLISECONDS

@@ -8,8 +8,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, WithJsonSchema
 
-METADATA = ("key", "key_bytes", "topic", "partition", "offset", "timestamp", "headers")
-"""The metadata of a record; `key` is text."""
+from headrace.connectors.metadata import parse_metadata
+from headrace.connectors.network.tls import TlsFiles
+
+METADATA = {
+    "key": "string",
+    "key_bytes": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "headers": "array<struct<key string,value binary>>",
+}
+"""The metadata of a record, with their types."""
 
 RESERVED = (
     "bootstrap.servers", "enable.auto.commit", "group.id", "transactional.id", "isolation.level",
@@ -25,24 +36,14 @@ OFFSET_METADATA = "headrace"
 _BOUNDS = {"earliest": -2, "latest": -1}
 
 
-class Tls(BaseModel):
+class Tls(TlsFiles):
     """Files in PEM form; without `ca`, Java's default trust store.
 
     >>> Tls(ca="ca.pem").verify_host
     True
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    ca: str | None = Field(
-        default=None, description="A file with the certificates of the authorities that sign the server's"
-    )
-    certificate: str | None = Field(default=None, description="A file with this client's certificate chain")
     key: str | None = Field(default=None, description="A file with this client's private key, in PKCS #8")
-    key_password: SecretStr | None = Field(default=None, description="The password of the private key")
-    verify_host: bool = Field(
-        default=True, description="Check that the certificate is for the name of the host"
-    )
 
 
 class Sasl(BaseModel):
@@ -115,21 +116,6 @@ def _parse_partitions(offsets: Mapping[Any, Any]) -> dict[str, int]:
     return numbers
 
 
-def _parse_metadata(value: Any) -> dict[str, str]:
-    names = dict(value) if isinstance(value, Mapping) else dict.fromkeys(_as_tuple(value))
-    for field in names:
-        if field not in METADATA:
-            raise ValueError(f"unknown metadata `{field}`: use some of {', '.join(METADATA)}")
-    columns = {str(field): str(name or field) for field, name in names.items()}
-    if len(set(columns.values())) < len(columns):
-        raise ValueError("expected a different column for each")
-    return columns
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else (None,)
-
-
 def _parse_assign(partitions: Any) -> dict[str, list[int]]:
     if not isinstance(partitions, Mapping):
         raise ValueError("expected topics with lists of partitions, such as {payments: [0, 1]}")  # noqa: TRY004
@@ -164,7 +150,7 @@ StartOption = Annotated[
 
 MetadataOption = Annotated[
     str | Sequence[str] | Mapping[str, str],
-    PlainValidator(_parse_metadata),
+    PlainValidator(parse_metadata),
     WithJsonSchema({"anyOf": [_WORD, {"type": "array", "items": {"enum": list(METADATA)}}, _MAPPING]}),
 ]
 """Validated as a mapping from metadata to column names."""

@@ -23,9 +23,7 @@ _FETCH = {
 """Larger than Kafka's defaults: a sixth more rows per second, measured with small JSON records."""
 
 _LOW_LATENCY = {"retry.backoff.ms": "10"}
-"""A new consumer fetches again after this time; Kafka's default of 100 ms adds to the latency of the first
-batch.
-"""
+"""The pause of a new consumer before it fetches again; Kafka's default is 100 ms."""
 
 _LOGINS = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -67,10 +65,7 @@ def producer(options: Kafka, transactional_id: str) -> dict[str, str]:
 
 
 def task_producer(options: Kafka) -> dict[str, str]:
-    """Return the properties of a sink's producer without transactions.
-
-    Large batches, because the records of an epoch arrive together.
-    """
+    """Return the properties of a producer without transactions; batches are large, as epochs are."""
     timeout = microseconds(options.timeout) // 1000
     defaults = {
         "linger.ms": "20",
@@ -110,7 +105,7 @@ def starting(options: Kafka, partitions: dict[str, list[int]]) -> dict[str, str]
     """Return the start options of Spark's reader, which need the offsets of all partitions or of none.
 
     Raises:
-        OptionError: an offset is set for a partition that isn't read.
+        OptionError: an offset is set for a partition that is not read.
     """
     start: Any = options.start
     if isinstance(start, str):
@@ -132,7 +127,7 @@ def _complete(start: dict[str, Any], partitions: dict[str, list[int]]) -> dict[s
             if int(partition) not in partitions.get(topic, ()):
                 read = "; ".join(f"{name}: {numbers}" for name, numbers in sorted(partitions.items()))
                 raise OptionError(
-                    f"partition {partition} of `{topic}` isn't read",
+                    f"partition {partition} of `{topic}` is not read",
                     where="kafka: start",
                     hint=f"partitions that are read: {read}",
                 )
@@ -176,7 +171,7 @@ def _read(path: str, option: str) -> str:
     try:
         return Path(path).read_text()
     except OSError as error:
-        raise OptionError(f"{path} can't be read: {error.strerror}", where=f"kafka: tls.{option}") from error
+        raise OptionError(f"{path} cannot be read: {error.strerror}", where=f"kafka: tls.{option}") from error
 
 
 def _quote(text: str) -> str:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten as flat
 from headrace.connectors.base import DELETED
-from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value, fields_of
+from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
 
 if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
-
-__all__ = ["COLUMNS", "expressions", "fields_of"]
 
 COLUMNS = ("topic", "partition", "key", "value", "headers")
 """The parts of a record, in the order of the kernel's `Record` and by the names of Spark's Kafka sink."""
@@ -24,7 +22,7 @@ def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
     """Return one expression for each of `COLUMNS`.
 
     Raises:
-        DeliveryError: an option names an unknown column, or the columns don't fit the format.
+        DeliveryError: an option names an unknown column, or the columns do not fit the format.
     """
     _check(options, fields, where)
     topic, partition = options.topic_column, options.partition_column
@@ -63,8 +61,8 @@ def _headers(names: Iterable[str], fields: Fields) -> str:
 
 
 def _value(options: Kafka, fields: Fields, where: str) -> str:
-    apart = {options.topic_column, options.partition_column, *options.headers, DELETED}
-    names = list(options.value) or [name for name in fields if name not in apart]
+    excluded = {options.topic_column, options.partition_column, *options.headers, DELETED}
+    names = list(options.value) or [name for name in fields if name not in excluded]
     chosen = options.format if isinstance(options.format, Format) else None
     value = f"cast({encode_value(chosen, {n: fields[n] for n in names}, where)} as binary)"
     if DELETED in fields:

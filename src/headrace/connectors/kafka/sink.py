@@ -15,14 +15,13 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.base import Staged, StagedRows, WriteContext
+from headrace.connectors.base import Staged, StagedRows, WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.admin import kafka_java
 from headrace.connectors.kafka.ledger import LedgerTopic
 from headrace.connectors.kafka.topic_writer import TopicWriter
 from headrace.connectors.ledger import Ledger
-from headrace.errors import DeliveryError
 from headrace.spark.gateway import java_duration, java_frame, java_map, kernel, session_of_thread
 
 if TYPE_CHECKING:
@@ -41,22 +40,22 @@ class KafkaWriter(TopicWriter):
         self._ledger: Ledger | None = None
         self._in_transaction = False
 
-    def open(self, run: WriteContext) -> int:
-        self._run = run
-        self._check_mode(run)
+    def open(self, context: WriteContext) -> int:
+        self._context = context
+        self._check_mode(context)
         spark = session_of_thread()
-        with self._wrap_errors("can't be written to"):
+        with self._translate_errors("cannot be written to"):
             self._prepare_topics(ledger=True)
             self._producer = self._open_producer(spark)
             reach("kafka.fenced")
             self._sender = kernel(spark).kafka.RecordSender(self._producer)
-            topic = LedgerTopic(spark, self._options, self._owner, self._producer)
-            self._ledger = Ledger(topic, run, f"Kafka at {self._options.servers}")
+            topic = LedgerTopic(spark, self._options, self._identity, self._producer)
+            self._ledger = Ledger(topic, context, f"Kafka at {self._options.servers}")
             return self._ledger.take_over()
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         shaped = self._records_of(frame)
-        with self._wrap_errors(f"can't take epoch {epoch}"):
+        with self._translate_errors(f"cannot take epoch {epoch}"):
             self._abort()
             self._producer.beginTransaction()
             self._in_transaction = True
@@ -68,13 +67,12 @@ class KafkaWriter(TopicWriter):
         return StagedRows(rows)
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        if self._ledger is None:
-            raise DeliveryError("the sink is not open", where="kafka")
-        with self._wrap_errors(f"can't commit epoch {epoch}"):
-            if epoch <= self._ledger.last_epoch or not staged.rows:
+        ledger = require_open(self._ledger, "kafka")
+        with self._translate_errors(f"cannot commit epoch {epoch}"):
+            if epoch <= ledger.last_epoch or not staged.rows:
                 self._abort()  # the epoch is committed, or empty
                 return
-            self._ledger.commit(epoch)
+            ledger.commit(epoch)
             self._in_transaction = False
         reach("kafka.committed")
 
@@ -83,11 +81,11 @@ class KafkaWriter(TopicWriter):
             with suppress(Exception):  # the server aborts an open transaction after its timeout
                 self._abort()
             self._producer.close(java_duration(session_of_thread(), 5_000))
-        self._producer = self._run = None
+        self._producer = self._context = None
 
     def _open_producer(self, spark: SparkSession) -> Any:
         """Return a producer with the sink's transactional id, which fences older producers of the same id."""
-        configuration = properties.producer(self._options, ".".join(("headrace", *self._owner)))
+        configuration = properties.producer(self._options, ".".join(("headrace", *self._identity)))
         producer = kafka_java(spark).clients.producer.KafkaProducer(java_map(spark, configuration))
         try:
             producer.initTransactions()
@@ -102,10 +100,10 @@ class KafkaWriter(TopicWriter):
             self._in_transaction = False
 
     @property
-    def _owner(self) -> tuple[str, str, str]:
+    def _identity(self) -> tuple[str, str, str]:
         """Pipeline, sink and topic, which identify the ledger and the transactional id."""
         return (
-            self._running.pipeline,
-            self._running.sink,
+            self._active_context.pipeline,
+            self._active_context.sink,
             self._options.topic or f"by {self._options.topic_column}",
         )

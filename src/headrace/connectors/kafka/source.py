@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
 _RECORDS = "org.apache.spark.sql.headrace.kafka.RecordsProvider"
-"""Spark's source with a faster reader for the columns that every pipeline needs: value, partition and
-offset.
-"""
+"""Spark's source with a faster reader, for pipelines that need only value, partition and offset."""
 
-_LIVE = "org.apache.spark.sql.headrace.kafka.RealTimeProvider"
+_REAL_TIME_RECORDS = "org.apache.spark.sql.headrace.kafka.RealTimeProvider"
 """Spark's source, which requests the latest offsets while a batch runs instead of between two batches."""
 
 
@@ -38,10 +36,11 @@ class KafkaReader:
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         self._group = self._options.group or f"{context.pipeline}.{context.source}"
-        with self._wrap_errors(context):
+        with self._translate_errors(context):
             start = properties.starting(self._options, self._partitions(spark))
             fast = not context.real_time and not self._options.metadata
-            reader = spark.readStream.format(_LIVE if context.real_time else _RECORDS if fast else "kafka")
+            provider = _REAL_TIME_RECORDS if context.real_time else _RECORDS if fast else "kafka"
+            reader = spark.readStream.format(provider)
             frame = reader.options(**properties.reading(self._options), **start).load()
             return self._without_tombstones(frame) if fast else self._select_record(frame)
 
@@ -52,7 +51,7 @@ class KafkaReader:
                 where=context.source,
                 hint="set start to `earliest`, a time or offsets",
             )
-        with self._wrap_errors(context):
+        with self._translate_errors(context):
             start = properties.starting(self._options, self._partitions(spark))
             self.close()
             reader = spark.read.format("kafka").options(**properties.reading(self._options))
@@ -74,10 +73,7 @@ class KafkaReader:
             self._admin = None
 
     def _partitions(self, spark: SparkSession) -> dict[str, list[int]]:
-        """Return the partitions that are read now.
-
-        Fails early if no server answers or a topic does not exist.
-        """
+        """Return the current partitions; fail early if no server answers or a topic does not exist."""
         self._admin = self._admin or KafkaAdmin(spark, self._options)
         partitions = self._admin.partitions(self._topics(self._admin))
         for topic, numbers in self._options.assign.items():
@@ -108,7 +104,7 @@ class KafkaReader:
     def _metadata(self) -> list[Column]:
         from pyspark.sql import functions as f
 
-        names: dict[str, str] = dict(self._options.metadata)  # type: ignore[arg-type]
+        names = self._options.columns_of_metadata
         if not names:
             return []
         columns = {name: f.col(name) for name in names if name not in ("key", "key_bytes")}
@@ -116,7 +112,7 @@ class KafkaReader:
         return [f.struct(*(columns[field].alias(name) for field, name in names.items())).alias("__metadata")]
 
     @contextmanager
-    def _wrap_errors(self, context: ReadContext) -> Iterator[None]:
+    def _translate_errors(self, context: ReadContext) -> Iterator[None]:
         from pyspark.errors import PySparkException
 
         try:
@@ -125,7 +121,7 @@ class KafkaReader:
             raise SourceError(str(error), where=context.source, hint=error.hint) from None
         except (GatewayError, PySparkException) as error:
             problem = translate_error(str(error), self._options.servers)
-            what = problem.what if problem else f"Kafka can't be read: {root_cause(str(error))}"
+            what = problem.what if problem else f"Kafka cannot be read: {root_cause(str(error))}"
             raise SourceError(what, where=context.source, hint=problem.hint if problem else "") from error
         except HeadraceError as error:
             raise type(error)(error.what, where=error.where or context.source, hint=error.hint) from None

@@ -28,10 +28,7 @@ def topic_names(options: Kafka) -> tuple[str, ...]:
 
 
 def offset_identity(options: Kafka) -> tuple[str, ...]:
-    """Return the topics or partitions that offsets refer to.
-
-    Empty for a pattern, whose topics depend on the servers.
-    """
+    """Return the topics or partitions that offsets refer to; none for a pattern."""
     if options.assign:
         return tuple(f"{topic}-{number}" for topic in options.assign for number in options.assign[topic])
     return (options.topic,) if options.topic else tuple(options.topics)

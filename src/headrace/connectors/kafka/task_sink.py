@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 class TaskKafkaWriter(TopicWriter):
     """Writes the epochs of one sink with a producer in each task."""
 
-    def open(self, run: WriteContext) -> int:
-        self._check_mode(run)
-        self.prepare(run)
+    def open(self, context: WriteContext) -> int:
+        self._check_mode(context)
+        self.prepare(context)
         return -1
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         shaped = self._records_of(frame)
         producer = java_map(frame.sparkSession, properties.task_producer(self._options))
-        with self._wrap_errors(f"can't take epoch {epoch}"):
+        with self._translate_errors(f"cannot take epoch {epoch}"):
             rows = int(kernel(frame.sparkSession).kafka.TaskSender.send(java_frame(shaped), producer))
         reach("kafka.sent")
         return StagedRows(rows)
@@ -38,4 +38,4 @@ class TaskKafkaWriter(TopicWriter):
         """Do nothing: readers have seen the records since they were sent."""
 
     def close(self) -> None:
-        self._run = None
+        self._context = None

@@ -12,32 +12,22 @@ those that it has accepted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError, field_validator
 
-from headrace import durations
-from headrace.connectors.base import Connector, Guarantee, Reader, Role, WriteMode, Writer
+from headrace.connectors.base import Guarantee, Reader, Role, Writer
+from headrace.connectors.driver_source.options import DriverSource
 from headrace.connectors.extras import require_package
 from headrace.connectors.kinesis.service import KinesisService
 from headrace.connectors.message_sink import MessageWriter
-from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.metadata import MetadataOption, MetadataSource
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
-from headrace.connectors.retry import find_problem
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.templates import TemplateOption, template_columns
-from headrace.errors import Problem
-
-METADATA = {
-    "partition_key": "string",
-    "sequence_number": "string",
-    "shard": "string",
-    "arrived_at": "timestamp",
-}
 
 
-class Kinesis(Connector):
+class Kinesis(DriverSource, MetadataSource):
     """A source reads all shards of a stream; a sink sends each row as a record.
 
     Region and credentials come from the environment, as for every AWS client (`AWS_REGION`, `AWS_PROFILE`,
@@ -53,7 +43,14 @@ class Kinesis(Connector):
     kind: ClassVar[str] = "kinesis"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
+    append_only: ClassVar[str] = "a stream"
     has_partitions: ClassVar[bool] = True
+    metadata_types: ClassVar[dict[str, str]] = {
+        "partition_key": "string",
+        "sequence_number": "string",
+        "shard": "string",
+        "arrived_at": "timestamp",
+    }
 
     stream: str = Field(min_length=1, description="The name of the stream")
     region: str | None = Field(default=None, min_length=1, description="The region; default: `AWS_REGION`")
@@ -73,8 +70,8 @@ class Kinesis(Connector):
     )
     metadata: SourceOption[MetadataOption] = Field(
         default={},
-        description=f"Metadata that become columns, some of {', '.join(METADATA)}; with other column names "
-        "as a mapping, such as `{partition_key: card}`",
+        description=f"Metadata that become columns, some of {', '.join(metadata_types)}; with other column "
+        "names as a mapping, such as `{partition_key: card}`",
     )
     partition_key: SinkOption[TemplateOption] = Field(
         default="",
@@ -108,30 +105,15 @@ class Kinesis(Connector):
             raise ValueError("expected http://host:port")
         return endpoint
 
-    @field_validator("metadata")
-    @classmethod
-    def _check_metadata(cls, metadata: Mapping[str, str]) -> Mapping[str, str]:
-        check_metadata(metadata, METADATA)
-        return metadata
-
     @property
     def service(self) -> KinesisService:
         """The stream and its address."""
         return KinesisService(self.stream, self.region, self.endpoint)
 
     @property
-    def retry_seconds(self) -> float:
-        """The retry timeout in seconds."""
-        return durations.microseconds(self.retry_timeout) / 1e6
-
-    @property
     def template_columns(self) -> tuple[str, ...]:
         """The columns from which a sink computes the partition key."""
         return template_columns(self.partition_key)
-
-    @property
-    def metadata_columns(self) -> tuple[str, ...]:
-        return tuple(dict(self.metadata).values())  # type: ignore[arg-type]
 
     @property
     def replayable(self) -> bool:
@@ -142,19 +124,8 @@ class Kinesis(Connector):
         return "the stream retains the records of an epoch until it is committed"
 
     @property
-    def driver_side(self) -> bool:
-        return True
-
-    @property
     def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, f"stream `{self.stream}`")
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "a stream can't be replaced: use mode `update`" if mode == "complete" else ""
-
-    def explain_failure(self, failure: str) -> Problem | None:
-        problem = find_problem(failure)
-        return problem if problem is not None and problem.where else None
 
     def reader(self) -> Reader:
         require_package("boto3", extra="kinesis")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.connectors.sql.dialect import import_client
+from headrace.connectors.extras import import_client
 
 _RETRIED = frozenset(
     {
@@ -40,10 +40,10 @@ class KinesisService:
     endpoint: str | None = None
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The address of the service.
 
-        >>> KinesisService("orders", "eu-north-1").place
+        >>> KinesisService("orders", "eu-north-1").address
         'Kinesis in eu-north-1'
         """
         if self.endpoint is not None:
@@ -80,7 +80,7 @@ class KinesisService:
         return None
 
     def is_unavailable(self, error: Exception) -> bool:
-        """True if the service can't be reached or rejects the rate, so that a retry may succeed."""
+        """True if the service cannot be reached or rejects the rate, so that a retry may succeed."""
         from botocore.exceptions import ClientError, HTTPClientError
         from botocore.exceptions import ConnectionError as Unreachable
 

@@ -11,7 +11,7 @@ from typing import Any
 Record = Mapping[str, Any]
 """A record as the service returns it."""
 MAX_RECORDS = 10_000
-"""The most records that the service returns at once."""
+"""The maximum number of records per response."""
 _PAUSE_SECONDS = 0.2
 """The service allows 5 reads per second and shard."""
 
@@ -94,7 +94,7 @@ class Shards:
         return ShardRecords(shard, start.count, records, end, caught_up=False)
 
     def _iterator(self, shard: str, offset: ShardOffset) -> str:
-        """Return the position after an offset, for a shard that has not been read that of the source."""
+        """Return the iterator after an offset; for an unread shard, the one at the start of the source."""
         kind: dict[str, Any] = {"ShardIteratorType": "TRIM_HORIZON"}
         if offset.after:
             kind = {

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from headrace.connectors.kinesis import Kinesis
 
 MAX_RECORDS = 500
-"""The most records of a request."""
+"""The maximum number of records per request."""
 MAX_BYTES = 5 << 20
-"""The most bytes of a request, partition keys included."""
+"""The maximum size of a request, partition keys included."""
 _MAX_KEY = 256
 
 
@@ -42,7 +42,7 @@ class KinesisPublisher:
             self._client = self._service.connect()
             self._client.describe_stream_summary(StreamName=self._options.stream)
         except Exception as error:
-            raise self._translate(error, "can't be opened") from error
+            raise self._translate(error, "cannot be opened") from error
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         keyed = ((key or f"{epoch}.{number}", value) for number, (key, value) in enumerate(messages))
@@ -51,7 +51,7 @@ class KinesisPublisher:
             try:
                 retry(self._service, self._options.retry_seconds, lambda: self._send(pending))  # noqa: B023
             except Exception as error:
-                raise self._translate(error, f"can't store epoch {epoch}") from error
+                raise self._translate(error, f"cannot store epoch {epoch}") from error
 
     def close(self) -> None:
         if self._client is not None:
@@ -71,7 +71,7 @@ class KinesisPublisher:
         translation = self._service.translate_error(error)
         if translation is None:
             return error
-        what = f"the stream `{self._options.stream}` of {self._service.place} {action}: {translation[0]}"
+        what = f"the stream `{self._options.stream}` of {self._service.address} {action}: {translation[0]}"
         return DeliveryError(what, where=self._sink, hint=translation[1])
 
 

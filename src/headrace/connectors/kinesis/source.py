@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -17,8 +16,8 @@ from headrace.connectors.driver_source.source import DriverSources
 from headrace.connectors.failpoints import reach
 from headrace.connectors.flatten import quote_name
 from headrace.connectors.kinesis.shards import ShardOffset, ShardRecords, Shards, readable_shards
+from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
-from headrace.durations import microseconds
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class KinesisReader:
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = ShardEnumerator(self._options, context.source)
         splits = self._sources.splits(spark, context.source, enumerator)
-        metadata: Mapping[str, str] = dict(self._options.metadata)  # type: ignore[arg-type]
+        metadata = self._options.columns_of_metadata
         names = [f"{field} as {quote_name(column)}" for field, column in metadata.items()]
         struct = [f"struct({', '.join(names)}) as __metadata"] if names else []
         frame = splits.mapInArrow(decode_splits, _COLUMNS)
@@ -74,11 +73,10 @@ class ShardEnumerator:
 
     def __init__(self, options: Kinesis, source: str) -> None:
         self._options = options
-        self._every = microseconds(options.every) / 1e6
+        self._every = seconds_of(options.every)
         self._session: ReconnectingSession[Any] = ReconnectingSession(
             options.service, options.retry_seconds, reads=f"the stream `{options.stream}`", source=source
         )
-        self._next_poll = 0.0
         self._caught_up: set[str] | None = None
         """The shards whose end is reached, in a run that processes the available records and stops."""
         self._prefetched: tuple[Position, Position, list[ShardRecords]] | None = None
@@ -94,11 +92,7 @@ class ShardEnumerator:
     def latest(self, start: Position) -> Position:
         if self._caught_up is not None:
             return self._session.retry(lambda client: self._plan(client, start))
-        now = time.monotonic()
-        if now < self._next_poll:
-            return start
-        self._next_poll = now + self._every
-        return self._session.poll(now, start, lambda client: self._plan(client, start))
+        return self._session.poll(self._every, start, lambda client: self._plan(client, start))
 
     def splits(self, start: Position, end: Position) -> list[bytes]:
         if self._prefetched is None or self._prefetched[:2] != (start, end):
@@ -142,7 +136,7 @@ class ShardEnumerator:
             hint = (
                 "raise the retention period of the stream; to continue without them, start over with --fresh"
             )
-            raise SourceError(f"an interrupted epoch can't be read again: {error}", hint=hint) from error
+            raise SourceError(f"an interrupted epoch cannot be read again: {error}", hint=hint) from error
 
 
 def _offsets(position: Position) -> dict[str, ShardOffset]:

@@ -1,6 +1,4 @@
-"""Checks rows from Python against a schema before Spark reads them.
-
-Spark's own error has no row number or column.
+"""Checks rows from Python against a schema before Spark reads them, for errors with row number and column.
 
 The checks accept every value that Spark's `from_json` accepts for a type: timestamps may be text, seconds or
 datetimes.
@@ -35,7 +33,7 @@ def check_rows(rows: Rows, schema: Schema, *, where: str, first: int = 0) -> Non
         first: the number of the first row.
 
     Raises:
-        SourceError: a row has an unknown column, or a value that its column's type can't hold.
+        SourceError: a row has an unknown column, or a value that its column's type cannot hold.
     """
     for number, row in enumerate(rows, first):
         place = f"{where}: row {number}"
@@ -90,10 +88,7 @@ def _is_integer(value: Any, bits: int) -> bool:
 
 
 def _is_date(value: Any, *others: re.Pattern[str]) -> bool:
-    """Return True for text that begins as a date (or time) of the years 1 to 9999.
-
-    Spark accepts several forms.
-    """
+    """Return True for text that begins as a date or time, in any form that Spark accepts."""
     if isinstance(value, datetime):
         return True
     if not isinstance(value, str):

@@ -25,10 +25,7 @@ class _Collected:
 
 
 class MemoryWriter:
-    """Commits epochs to a store.
-
-    `append` and `update` add or upsert rows, `complete` replaces all of them.
-    """
+    """Commits epochs to a store: adds rows, upserts them by key, or replaces all rows (`complete`)."""
 
     def __init__(self, store: MemoryStore, key: Sequence[str] = ()) -> None:
         self._store = store
@@ -72,10 +69,7 @@ class MemoryWriter:
 
 
 def _key_value(name: str, value: Any) -> Hashable:
-    """Return a value by which rows are compared.
-
-    Numbered windows by their number, because their bounds still move.
-    """
+    """Return the value to compare: for a numbered window its number, because its bounds may move."""
     if name == "window" and isinstance(value, Mapping) and "number" in value:
         return int(value["number"])
     return value if isinstance(value, Hashable) else repr(value)

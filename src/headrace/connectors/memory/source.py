@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.flatten import position_column
 from headrace.connectors.memory.checks import check_rows
 from headrace.connectors.memory.store import MemoryStore, Rows
 from headrace.errors import SourceError
@@ -68,12 +69,10 @@ def _frame_of_rows(spark: SparkSession, context: ReadContext, rows: Rows, *, fir
     schema = _require_schema(context)
     check_rows(rows, schema, where=context.source, first=first)
     numbered = [(json.dumps(row, default=_plain), number) for number, row in enumerate(rows, first)]
-    lines = spark.createDataFrame(numbered, "line string, number bigint")
-    position = f.struct(
-        f.lit(context.source).alias("source"), f.lit("").alias("partition"), f.col("number").alias("offset")
-    )
-    row = f.from_json("line", schema.ddl, {"mode": "FAILFAST"})
-    return lines.select(row.alias("row"), position.alias("__position")).select("row.*", "__position")
+    lines = spark.createDataFrame(numbered, "line string, __number bigint")
+    row = f.from_json("line", schema.ddl, {"mode": "FAILFAST"}).alias("__row")
+    position = position_column(context.source, "''", "__number")
+    return lines.select(row, "__number").selectExpr("__row.*", position)
 
 
 def _frame_of_records(spark: SparkSession, context: ReadContext, rows: Rows, *, first: int = 0) -> DataFrame:

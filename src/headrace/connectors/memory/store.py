@@ -16,10 +16,7 @@ KeyOf = Callable[[Mapping[str, Any]], Hashable]
 
 
 class MemoryStore:
-    """Batches of rows.
-
-    A batch is what was added or delivered at once; the offset of a source counts batches.
-    """
+    """Batches of rows, each added or delivered at once; the offset of a source counts batches."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from headrace.connectors.base import Guarantee, ReadContext, Role, WriteMode, Writer
+from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.metadata import MetadataOption
@@ -49,6 +49,7 @@ class Mqtt(LoggedSource):
     kind: ClassVar[str] = "mqtt"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
+    append_only: ClassVar[str] = "a topic"
     metadata_types: ClassVar[dict[str, str]] = {
         "topic": "string",
         "qos": "int",
@@ -146,7 +147,7 @@ class Mqtt(LoggedSource):
 
     @property
     def offset_identity(self) -> tuple[str, ...]:
-        return (self.kind, f"broker {self.address.place}")
+        return (self.kind, f"broker {self.address.url}")
 
     @property
     def source_guarantee(self) -> Guarantee:
@@ -158,9 +159,6 @@ class Mqtt(LoggedSource):
 
     def stream_problem(self) -> tuple[str, str] | None:
         return None if self.topics else ("no topic filter is set", 'add topics=["building/+/temperature"]')
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "a topic can't be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
     def template_columns(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class BrokerAddress:
     def parse(cls, url: str) -> Self:
         """Parse a URL.
 
-        >>> BrokerAddress.parse("mqtts://reader:secret@broker").place
+        >>> BrokerAddress.parse("mqtts://reader:secret@broker").url
         'mqtts://broker:8883'
 
         Raises:
@@ -44,7 +44,7 @@ class BrokerAddress:
         return replace(self, user=user or self.user, password=password or self.password)
 
     @property
-    def place(self) -> str:
+    def url(self) -> str:
         """The address without the login."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'mqtts' if self.secure else 'mqtt'}://{host}:{self.port}"
@@ -54,11 +54,11 @@ def describe_failure(error: OSError, address: BrokerAddress, where: str) -> Prob
     """Return location, problem and hint for a failed connection."""
     if isinstance(error, ssl.SSLError):
         hint = "set the file of the authority: tls={ca: ca.pem}; is the port one with TLS?"
-        return Problem(where, f"no TLS connection to {address.place}: {error.reason or error}", hint)
+        return Problem(where, f"no TLS connection to {address.url}: {error.reason or error}", hint)
     if isinstance(error, ConnectionRefusedError) and error.errno is None:
         return describe_refusal(str(error), address, where)
     hint = f"is a broker running there? To start one: headrace mqtt up --port {address.port}"
-    return Problem(where, f"no MQTT broker answers at {address.place}: {error.strerror or error}", hint)
+    return Problem(where, f"no MQTT broker answers at {address.url}: {error.strerror or error}", hint)
 
 
 def describe_refusal(reason: str, address: BrokerAddress, where: str) -> Problem:
@@ -68,4 +68,4 @@ def describe_refusal(reason: str, address: BrokerAddress, where: str) -> Problem
         hint = 'set version="3.1.1"'
     elif "authori" in reason.lower() or "user name" in reason.lower():
         hint = "check user and password, for instance user: reader, password: ${MQTT_PASSWORD}"
-    return Problem(where, f"the MQTT broker at {address.place} refuses the connection: {reason}", hint)
+    return Problem(where, f"the MQTT broker at {address.url} refuses the connection: {reason}", hint)

@@ -66,7 +66,7 @@ class DurableClient(paho.Client):
 
     def limit_in_flight(self, receive_maximum: int) -> None:
         """Send at most as many unacknowledged messages as the broker accepts."""
-        # paho's public setter can't be used on an open connection, and CONNACK has the broker's limit.
+        # paho's public setter cannot be used on an open connection, and CONNACK has the broker's limit.
         self._max_inflight_messages = min(receive_maximum, MAX_IN_FLIGHT)
 
     def _handle_publish(self) -> MQTTErrorCode:

@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties
 
 from headrace.connectors.mqtt.client import MAX_IN_FLIGHT, DurableClient, check_paho
 from headrace.connectors.network.tls import client_context
-from headrace.durations import microseconds
+from headrace.connectors.options import seconds_of
 
 if TYPE_CHECKING:
     from paho.mqtt.reasoncodes import ReasonCode
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 10.0
 _MAX_BACKOFF_SECONDS = 30
 _MAX_EXPIRY = 0xFFFFFFFF
-_RETRY = ("Server unavailable", "Server busy", "Unspecified error", "Connection rate exceeded", "Keep alive")
+_TEMPORARY = (
+    "Server unavailable",
+    "Server busy",
+    "Unspecified error",
+    "Connection rate exceeded",
+    "Keep alive",
+)
 """Reasons after which a connection may succeed later."""
 
 
@@ -53,7 +59,7 @@ class BrokerConnection:
             OSError: no broker answers.
             ConnectionRefusedError: the broker refuses the connection.
         """
-        keepalive = max(int(microseconds(self.options.keepalive) / 1e6), 1)
+        keepalive = max(int(seconds_of(self.options.keepalive)), 1)
         extra: dict[str, Any] = {"properties": self._connect_properties()}
         if self.options.version == "5":
             extra["clean_start"] = not self._persistent
@@ -80,12 +86,12 @@ class BrokerConnection:
 
     def _create_client(self, client_id: str) -> DurableClient:
         check_paho()
-        five = self.options.version == "5"
+        is_v5 = self.options.version == "5"
         client = DurableClient(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
-            clean_session=None if five else not self._persistent,
-            protocol=paho.MQTTv5 if five else paho.MQTTv311,
+            clean_session=None if is_v5 else not self._persistent,
+            protocol=paho.MQTTv5 if is_v5 else paho.MQTTv311,
         )
         if self.address.user is not None:
             client.username_pw_set(self.address.user, self.address.password)
@@ -107,7 +113,7 @@ class BrokerConnection:
             return None
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         if self._persistent:
-            seconds = int(microseconds(self.options.session_expiry) / 1e6)
+            seconds = int(seconds_of(self.options.session_expiry))
             properties.SessionExpiryInterval = min(max(seconds, 1), _MAX_EXPIRY)
         return properties
 
@@ -115,7 +121,7 @@ class BrokerConnection:
         self, client: paho.Client, _: Any, flags: Any, reason: ReasonCode, properties: Properties | None
     ) -> None:
         if reason.is_failure:
-            if not str(reason).startswith(_RETRY):
+            if not str(reason).startswith(_TEMPORARY):
                 self.refused = str(reason)
             return
         self.generation += 1

@@ -13,9 +13,9 @@ from headrace.connectors.durable_files import write_durably
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
 from headrace.connectors.mqtt.client import Delivery
 from headrace.connectors.mqtt.connection import BrokerConnection
+from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.arrivals import Arrivals
-from headrace.durations import microseconds
 from headrace.errors import Problem, SourceError
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ class MqttReceiver:
         confirmed = self._subscribed.wait(_SUBSCRIBE_SECONDS)
         if confirmed and not self._refused_filters:
             return
-        place = self._connection.address.place
+        url = self._connection.address.url
         refused = ", ".join(self._refused_filters) or "no answer"
         hint = "check the filters, and the access rights of the user at the broker"
-        raise SourceError(f"the MQTT broker at {place} refuses a subscription: {refused}", hint=hint)
+        raise SourceError(f"the MQTT broker at {url} refuses a subscription: {refused}", hint=hint)
 
     def _recorded_filters(self) -> list[str]:
         path = self._subscriptions
@@ -127,14 +127,14 @@ class MqttReceiver:
 
     def _watch_connection(self) -> None:
         """Report a connection that the broker refuses, or that stays broken for too long."""
-        timeout = microseconds(self._options.retry_timeout) / 1e6
+        timeout = seconds_of(self._options.retry_timeout)
         connection = self._connection
         while not self._stopped.wait(0.2):
             if connection.refused:
                 problem = describe_refusal(connection.refused, connection.address, self._source)
             elif connection.unavailable_seconds > timeout:
-                place = connection.address.place
-                what = f"the MQTT broker at {place} was unavailable for {timeout:g} seconds"
+                url = connection.address.url
+                what = f"the MQTT broker at {url} was unavailable for {timeout:g} seconds"
                 problem = Problem(self._source, what, "start the broker; the next run resumes")
             else:
                 continue
@@ -155,6 +155,6 @@ def _as_message(delivery: Delivery) -> Message:
         metadata["content_type"] = getattr(delivery.properties, "ContentType", None)
     identity = None
     if delivery.qos == 2:
-        # A packet id is used again after the exchange is complete, hence the checksum.
+        # With a checksum, because packet ids are reused after the exchange is complete.
         identity = f"{delivery.packet_id}:{crc32(delivery.payload, crc32(delivery.topic.encode()))}"
     return Message(delivery.payload, metadata, identity, redelivered=delivery.duplicate)

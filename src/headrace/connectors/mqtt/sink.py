@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from headrace.connectors.base import WriteContext
+from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
 from headrace.connectors.mqtt.connection import BrokerConnection
 from headrace.connectors.mqtt.topics import check_topic
+from headrace.connectors.options import seconds_of
 from headrace.connectors.row_encoding import Fields, encode_columns, encode_texts
 from headrace.connectors.templates import template_expression
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
     from headrace.connectors.mqtt import Mqtt
 
 _BATCH = 10_000
-"""The number of messages that wait for an answer; packet ids, of 16 bits, are unique among them."""
+"""The maximum number of unacknowledged messages; their packet ids, of 16 bits, must be unique."""
 
 
 class MqttPublisher:
@@ -32,7 +32,7 @@ class MqttPublisher:
     def __init__(self, options: Mqtt) -> None:
         self._options = options
         self._sink = ""
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._connection: BrokerConnection | None = None
         self._changed = threading.Condition()
         self._answers: dict[int, str] = {}
@@ -41,10 +41,11 @@ class MqttPublisher:
     def expressions(self, fields: Fields, where: str) -> list[str]:
         """Return the expressions of topic, payload and user properties."""
         options = self._options
-        apart = (*options.template_columns, *options.user_properties)
+        excluded = (*options.template_columns, *options.user_properties)
+        value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
         return [
             template_expression(options.topic or "", fields, where),
-            f"cast({encode_columns(options.format, fields, options.value, where, apart=apart)} as binary)",
+            f"cast({value} as binary)",
             encode_texts(options.user_properties, fields, where),
         ]
 
@@ -60,14 +61,13 @@ class MqttPublisher:
         self._connection = connection
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
-        if self._connection is None:
-            raise DeliveryError("the sink is not open", where=self._sink)
+        connection = require_open(self._connection, self._sink)
         sent: set[int] = set()
         for topic, payload, properties in messages:
-            sent.add(self._send(self._connection, topic, payload, properties))
+            sent.add(self._send(connection, topic, payload, properties))
             if len(sent) == _BATCH:
-                self._await_answers(self._connection, sent)
-        self._await_answers(self._connection, sent)
+                self._await_answers(connection, sent)
+        self._await_answers(connection, sent)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -89,7 +89,7 @@ class MqttPublisher:
             pairs = zip(options.user_properties, values, strict=True)
             properties.UserProperty = [(name, value) for name, value in pairs if value is not None]
         if not connection.connected.wait(self._timeout):
-            raise self._no_answer(connection)
+            raise self._timeout_error(connection)
         return connection.client.publish(topic, payload or b"", options.qos, options.retain, properties).mid
 
     def _note_answer(self, _: Any, __: Any, packet: int, reason: Any, ___: Any) -> None:
@@ -111,14 +111,14 @@ class MqttPublisher:
                 if len(self._answers) > answered:
                     deadline = time.monotonic() + self._timeout
                 elif time.monotonic() > deadline:
-                    raise self._no_answer(connection)
+                    raise self._timeout_error(connection)
             refused = next((reason for packet in sent if (reason := self._answers[packet])), "")
             self._answers.clear()
         sent.clear()
         if refused:
-            what = f"the MQTT broker at {connection.address.place} refuses a message: {refused}"
+            what = f"the MQTT broker at {connection.address.url} refuses a message: {refused}"
             raise DeliveryError(what, where=self._sink, hint="check the user's access rights to the topic")
 
-    def _no_answer(self, connection: BrokerConnection) -> DeliveryError:
-        what = f"the MQTT broker at {connection.address.place} acknowledges no messages"
+    def _timeout_error(self, connection: BrokerConnection) -> DeliveryError:
+        what = f"the MQTT broker at {connection.address.url} acknowledges no messages"
         return DeliveryError(what, where=self._sink, hint="is it running? The next run resumes")

@@ -9,16 +9,9 @@ from decimal import Decimal
 from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
+from headrace.connectors.extras import import_client
 from headrace.connectors.sql.copy_text import TextForms
-from headrace.connectors.sql.dialect import (
-    ATTEMPT,
-    FENCING,
-    LEDGER,
-    SEQUENCE,
-    Dialect,
-    Session,
-    import_client,
-)
+from headrace.connectors.sql.dialect import ATTEMPT, FENCING, LEDGER, SEQUENCE, Dialect, Session
 from headrace.connectors.sql.table import RETRACTION, Table
 
 pymysql = import_client("pymysql", extra="mysql")
@@ -81,7 +74,7 @@ _HINTS = {
     _TWO_ROWS: _CONFLICT,
     **dict.fromkeys(
         (1264, 1265, 1292, 1366, 1406),
-        "the value doesn't fit the column; cast it in a select or change the column",
+        "the value does not fit the column; cast it in a select or change the column",
     ),
     _UNSAFE: "ALTER TABLE ... ENGINE InnoDB, or write to another table",
 }
@@ -109,7 +102,7 @@ class MySQLDialect(Dialect):
     )
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         parts = urlsplit(self.url)
         return f"{parts.hostname or 'localhost'}:{parts.port or 3306}{parts.path}"
 
@@ -254,7 +247,7 @@ class MySQLDialect(Dialect):
             message = "a row has another row's value in a unique column outside the key"
         if not message and self.is_unavailable(error):  # the client has no details
             return "the connection is lost", _UNREACHABLE
-        # The error number of a full disk depends on the file; the text doesn't.
+        # The error number of a full disk depends on the file; the text does not.
         full = "No space left" in str(message)
         return str(message), _FREE_SPACE if full else _HINTS.get(number, "")
 

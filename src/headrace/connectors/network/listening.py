@@ -23,7 +23,7 @@ _MAX_CONNECTIONS = 1000
 def is_authorized(connection: HTTPConnection, token: SecretStr | None, *, in_query: bool = False) -> bool:
     """Return True if a request has the token of an endpoint, in the header `Authorization: Bearer ...`.
 
-    With `in_query` the parameter `?token=...` is accepted as well: pages can't set headers of WebSockets.
+    With `in_query` the parameter `?token=...` is accepted as well: pages cannot set headers of WebSockets.
     """
     if token is None:
         return True
@@ -51,11 +51,11 @@ class WebServer:
         self._thread: threading.Thread | None = None
 
     def start(self, error: type[HeadraceError], where: str) -> None:
-        """Listen, and wait until requests are accepted; raise the error if the address can't be used."""
+        """Listen, and wait until requests are accepted; raise the error if the address cannot be used."""
         try:
             self._start()
         except OSError as failure:
-            what = f"can't listen on {self._listen}: {failure.strerror or failure}"
+            what = f"cannot listen on {self._listen}: {failure.strerror or failure}"
             hint = "choose another port, or end the process that uses it"
             raise error(what, where=where, hint=hint) from failure
 

@@ -33,7 +33,7 @@ def client_context(files: TlsFiles | None) -> ssl.SSLContext:
     """Return the TLS settings of a client.
 
     Raises:
-        SetupError: a file can't be read.
+        SetupError: a file cannot be read.
     """
     chosen = files or TlsFiles()
     try:
@@ -43,6 +43,8 @@ def client_context(files: TlsFiles | None) -> ssl.SSLContext:
             context.load_cert_chain(chosen.certificate, chosen.key, password)
     except OSError as error:
         files_named = ", ".join(name for name in (chosen.ca, chosen.certificate, chosen.key) if name)
-        raise SetupError(f"the files of `tls` can't be used ({files_named}): {error}", where="tls") from error
+        raise SetupError(
+            f"the files of `tls` cannot be used ({files_named}): {error}", where="tls"
+        ) from error
     context.check_hostname = chosen.verify_host
     return context

@@ -6,16 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from headrace.connectors.extras import import_client
 from headrace.connectors.sql.copy_text import TextForms
-from headrace.connectors.sql.dialect import (
-    ATTEMPT,
-    FENCING,
-    LEDGER,
-    SEQUENCE,
-    Dialect,
-    Session,
-    import_client,
-)
+from headrace.connectors.sql.dialect import ATTEMPT, FENCING, LEDGER, SEQUENCE, Dialect, Session
 from headrace.connectors.sql.table import RETRACTION, Table
 
 psycopg = import_client("psycopg", extra="postgres")
@@ -56,7 +49,7 @@ _HINTS = {
     "3D": "create the database, or name another in the URL",
     "3F": "create the schema, or name another before the table's name",
     "42501": "grant the user the right to create tables in its schema and to write to the table",
-    "22": "the value doesn't fit the column; cast it in a select or change the column",
+    "22": "the value does not fit the column; cast it in a select or change the column",
     "23": "a constraint of the table rejects the row; correct the data or the constraint, then run again",
     "53": "free some space on the server, then run again: the epoch is written again",
     "57P03": "the server is starting; run again when it accepts connections",
@@ -84,7 +77,7 @@ class PostgresDialect(Dialect):
     short_lock_wait: ClassVar[tuple[str, str]] = ("SET lock_timeout = '1s'", "RESET lock_timeout")
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         try:
             address = psycopg.conninfo.conninfo_to_dict(self.url)
         except psycopg.ProgrammingError:

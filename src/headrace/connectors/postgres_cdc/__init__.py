@@ -14,9 +14,7 @@ from pydantic import Field
 
 from headrace.connectors.base import Carries, Reader, Role
 from headrace.connectors.options import DurationOption
-from headrace.connectors.retry import find_problem
 from headrace.connectors.sql.options import ServerAddress
-from headrace.errors import Problem
 
 _NAME = r"[a-z0-9_]{1,63}"
 
@@ -32,7 +30,7 @@ class PostgresCdc(ServerAddress):
     none. A database sink with a `key` applies the changes, deletes too.
 
     The server must run with `wal_level = logical`, the user needs the attribute REPLICATION, and the table a
-    primary key or `REPLICA IDENTITY FULL`. Slot and publication are created if they don't exist. **A slot
+    primary key or `REPLICA IDENTITY FULL`. Slot and publication are created if they do not exist. **A slot
     without a reader keeps the server's log forever**: when the pipeline is retired, `select
     pg_drop_replication_slot('...')`. Needs the extra `postgres`.
 
@@ -87,10 +85,6 @@ class PostgresCdc(ServerAddress):
         return (self.kind, f"table `{self.table}`")
 
     @property
-    def driver_side(self) -> bool:
-        return True
-
-    @property
     def concurrent_readers(self) -> bool:
         return False
 
@@ -105,10 +99,6 @@ class PostgresCdc(ServerAddress):
     @property
     def metadata_columns(self) -> tuple[str, ...]:
         return ("change",) if self.before is None else ("change", self.before)
-
-    def explain_failure(self, failure: str) -> Problem | None:
-        problem = find_problem(failure)
-        return problem if problem is not None and problem.where else None
 
     def reader(self) -> Reader:
         from headrace.connectors.postgres_cdc.source import CdcReader

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -38,7 +37,6 @@ class CdcEnumerator:
         )
         self._checked: Session | None = None
         """The session in which the slot was checked."""
-        self._next_poll = 0.0
         self._final: int | None = None
         """The last position of a run that processes the available changes and stops."""
         self._prefetched: tuple[int, int, list[Transaction]] | None = None
@@ -58,11 +56,7 @@ class CdcEnumerator:
             return {**start, "part": min(start["part"] + parts, self._record.parts)}
         if self._final is not None:
             return self._session.retry(lambda session: self._latest(session, start))
-        now = time.monotonic()
-        if now < self._next_poll:
-            return start
-        self._next_poll = now + self._table.every
-        return self._session.poll(now, start, lambda session: self._latest(session, start))
+        return self._session.poll(self._table.every, start, lambda session: self._latest(session, start))
 
     def splits(self, start: Offset, end: Offset) -> list[bytes]:
         splits = [self._record.part(number).read_bytes() for number in range(start["part"], end["part"])]
@@ -118,7 +112,9 @@ class CdcEnumerator:
         try:
             slot.publish(session, self._table)
         except LookupError as error:
-            what = f"the publication `{self._table.publication}` doesn't have the table `{self._table.table}`"
+            what = (
+                f"the publication `{self._table.publication}` does not have the table `{self._table.table}`"
+            )
             raise SourceError(what, hint=str(error)) from error
 
     def _latest(self, session: Session, start: Offset) -> Offset:

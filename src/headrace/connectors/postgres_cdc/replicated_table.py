@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from headrace import durations
 from headrace.connectors.base import ReadContext
+from headrace.connectors.options import seconds_of
 from headrace.connectors.postgres_cdc.slot import ReplicatedTable, SlotDialect
 from headrace.connectors.sql.columns import existing_columns, select_columns, source_errors
 from headrace.connectors.sql.dialect import Session
@@ -29,7 +29,7 @@ def describe_table(
     """Return the table, and the columns of the source with their Spark types.
 
     Raises:
-        SourceError: server, user or table don't allow replication; the hint is the statement that corrects
+        SourceError: server, user or table do not allow replication; the hint is the statement that corrects
         it.
     """
     dialect = SlotDialect(options.url)
@@ -58,7 +58,7 @@ def _describe(
         snapshot=options.snapshot == "first",
         before=options.before,
         skip_truncate=options.truncate == "skip",
-        every=durations.microseconds(options.every) / 1e6,
+        every=seconds_of(options.every),
         max_rows=options.max_per_batch,
         retry_timeout=options.retry_seconds,
         directory=context.directory,
@@ -70,7 +70,7 @@ def _check_server(session: Session, dialect: SlotDialect, where: str) -> None:
     [[level]] = session.rows("SHOW wal_level")
     if level != "logical":
         raise SourceError(
-            f"the server at {dialect.place} runs with wal_level = {level}, which doesn't log changes of rows",
+            f"the server at {dialect.address} runs with wal_level = {level}; CDC needs logical",
             where=where,
             hint="ALTER SYSTEM SET wal_level = logical, and restart the server",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from headrace.connectors.flatten import position_column
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Row, Transaction
 from headrace.connectors.postgres_cdc.slot import ReplicatedTable
 from headrace.connectors.sql.columns import cast_text
@@ -48,14 +49,13 @@ def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[
     if table.before is not None:
         old = f"struct({', '.join(cast('__old_'))})"
         columns.append(f"if(__had_old is null, null, {old}) as {quote_name(table.before)}")
-    position = f"struct('{table.source}' as source, '' as partition, __number as offset) as __position"
-    return frame.selectExpr(*columns, position)
+    return frame.selectExpr(*columns, position_column(table.source, "''", "__number"))
 
 
 def snapshot_rows(
     table: ReplicatedTable, rows: Iterable[tuple[Any, ...]], number: int, position: int
 ) -> list[tuple[Any, ...]]:
-    """Return rows of the snapshot; `number` is that of the first one."""
+    """Return rows of the snapshot; `number` is the number of the first one."""
     blank = (None,) * len(table.columns) if table.before else ()
     return [(*row, *blank, "snapshot", None, place, position, None) for place, row in enumerate(rows, number)]
 
@@ -96,7 +96,7 @@ def _split_key_update(table: ReplicatedTable, change: Change) -> Iterator[Change
 
 
 def _fill_unchanged(row: Row, old: Row | None) -> Row:
-    """Take values that the server omits, because they didn't change, from the old row."""
+    """Take values that the server omits, because they did not change, from the old row."""
     if old is None:
         return row
     return {name: old.get(name, UNCHANGED) if value is UNCHANGED else value for name, value in row.items()}

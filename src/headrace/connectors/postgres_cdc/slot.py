@@ -76,7 +76,7 @@ class SlotDialect(PostgresDialect):
         return message, hints.get(error.sqlstate or "", hint)
 
     def is_unavailable(self, error: Exception) -> bool:
-        # The server session of a run that was killed may live on for a moment.
+        # The server session of a killed run may still be open.
         return super().is_unavailable(error) or getattr(error, "sqlstate", None) == _IN_USE
 
 
@@ -89,7 +89,7 @@ class SlotState:
 
 
 def read_state(session: Session, slot: str) -> SlotState | None:
-    """Return the state of a slot; None if it doesn't exist."""
+    """Return the state of a slot; None if it does not exist."""
     query = (
         "SELECT coalesce(confirmed_flush_lsn, '0/0') - '0/0', coalesce(wal_status, '')"
         " FROM pg_replication_slots WHERE slot_name = %s"
@@ -102,7 +102,7 @@ def publish(session: Session, table: ReplicatedTable) -> None:
     """Create the publication, or check that the existing one has the table.
 
     Raises:
-        LookupError: it doesn't; the text is the statement that adds it.
+        LookupError: it does not; the text is the statement that adds it.
     """
     name = table.dialect.quote(table.publication)
     if not session.rows("SELECT 1 FROM pg_publication WHERE pubname = %s", (table.publication,)):
@@ -153,7 +153,7 @@ def peek(
 
 
 def advance(session: Session, slot: str, position: int) -> None:
-    """Let the server discard its log before the position; does nothing if the slot is there already."""
+    """Advance the slot, so that the server can discard its log before the position; never move it back."""
     query = (
         "SELECT pg_replication_slot_advance(slot_name, %s::pg_lsn) FROM pg_replication_slots"
         " WHERE slot_name = %s AND confirmed_flush_lsn < %s::pg_lsn"

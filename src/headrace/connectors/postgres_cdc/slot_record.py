@@ -1,7 +1,7 @@
 """The pipeline's record of its slot, a file beside the checkpoint; and the snapshot, until it is delivered.
 
-Creating the slot on the server and recording it here is not one transaction. So the intention is recorded
-first: a run that finds it knows that a slot of that name is its own, possibly incomplete.
+The slot on the server and this record are not written in one transaction. So the name is recorded first: a
+slot of a recorded name belongs to this pipeline and may be incomplete.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class SlotRecord:
         file = place / "slot.json"
         return cls(place, **json.loads(file.read_text())) if file.exists() else cls(place)
 
-    def update(self, **facts: object) -> Self:
-        """Return the record with these facts, after storing it durably."""
-        record = replace(self, **facts)  # type: ignore[arg-type]
+    def update(self, **changes: object) -> Self:
+        """Store the record with these changes durably, and return it."""
+        record = replace(self, **changes)  # type: ignore[arg-type]
         self.directory.mkdir(parents=True, exist_ok=True)
         values = {name: value for name, value in asdict(record).items() if name != "directory"}
         write_durably(self.directory / "slot.json", json.dumps(values).encode())

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
-from headrace.connectors.base import Guarantee, ReadContext, Role, WriteMode, Writer
+from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.metadata import MetadataOption
@@ -45,6 +45,7 @@ class RabbitMQ(LoggedSource):
     kind: ClassVar[str] = "rabbitmq"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
+    append_only: ClassVar[str] = "an exchange"
     metadata_types: ClassVar[dict[str, str]] = {
         "exchange": "string",
         "routing_key": "string",
@@ -121,7 +122,7 @@ class RabbitMQ(LoggedSource):
         return self
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The broker's address, without the login."""
         parts = urlsplit(self.url)
         return (
@@ -139,9 +140,6 @@ class RabbitMQ(LoggedSource):
 
     def stream_problem(self) -> tuple[str, str] | None:
         return None if self.queue else ("no queue is set", 'add queue="orders"')
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "an exchange can't be replaced: use mode `update`" if mode == "complete" else ""
 
     def receiver(self, context: ReadContext) -> Receiver:
         require_package("pika", extra="rabbitmq")

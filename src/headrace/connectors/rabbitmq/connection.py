@@ -9,7 +9,7 @@ import pika
 from pika import exceptions
 
 from headrace.connectors.network.tls import client_context
-from headrace.durations import microseconds
+from headrace.connectors.options import seconds_of
 
 if TYPE_CHECKING:
     from headrace.connectors.rabbitmq import RabbitMQ
@@ -30,15 +30,15 @@ class Broker:
 
     def __init__(self, options: RabbitMQ) -> None:
         self._options = options
-        self.place = options.place
+        self.address = options.address
 
     def connect(self) -> Any:
         """Open a connection, or raise one of `ERRORS`."""
         options = self._options
         parameters = pika.URLParameters(options.url)
-        parameters.heartbeat = max(int(microseconds(options.heartbeat) / 1e6), 2)
+        parameters.heartbeat = max(int(seconds_of(options.heartbeat)), 2)
         parameters.socket_timeout = parameters.stack_timeout = CONNECT_SECONDS
-        parameters.blocked_connection_timeout = microseconds(options.retry_timeout) / 1e6
+        parameters.blocked_connection_timeout = seconds_of(options.retry_timeout)
         parameters.connection_attempts = 1
         if options.tls is not None:
             parameters.ssl_options = pika.SSLOptions(client_context(options.tls), parameters.host)
@@ -50,14 +50,14 @@ class Broker:
             options, missing = self._options, error.reply_code == 404
             target = f"queue `{options.queue}`" if options.queue else f"exchange `{options.exchange}`"
             hint = "declare it at the broker, or set create=True" if missing else "check its settings there"
-            return f"the {target} at {self.place} can't be used: {error.reply_text}", hint
+            return f"the {target} at {self.address} cannot be used: {error.reply_text}", hint
         if isinstance(error, FINAL):
             hint = "check user, password and virtual host: amqp://${USER}:${PASSWORD}@host/vhost"
-            return f"the RabbitMQ broker at {self.place} refuses the login", hint
+            return f"the RabbitMQ broker at {self.address} refuses the login", hint
         reason = str(error) or type(error).__name__
         if isinstance(error, exceptions.AMQPConnectionError) and error.args:
             reason = str(getattr(error.args[0], "exception", error.args[0]))
-        return f"no RabbitMQ broker answers at {self.place}: {reason}", "is it running there?"
+        return f"no RabbitMQ broker answers at {self.address}: {reason}", "is it running there?"
 
     def is_unavailable(self, error: Exception) -> bool:
         """True if a retry may succeed."""

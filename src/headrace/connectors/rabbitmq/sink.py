@@ -9,11 +9,11 @@ import pika
 from pika import exceptions
 
 from headrace.connectors.base import WriteContext
+from headrace.connectors.options import seconds_of
 from headrace.connectors.rabbitmq.connection import ERRORS, Broker, close, declare_exchange
 from headrace.connectors.retry import retry
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns, encode_texts
 from headrace.connectors.templates import template_expression
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -25,17 +25,18 @@ class RabbitPublisher:
 
     def __init__(self, options: RabbitMQ) -> None:
         self._options, self._broker = options, Broker(options)
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._context = WriteContext("", "", "", "append", "")
         self._channel: Any = None
 
     def expressions(self, fields: Fields, where: str) -> list[str]:
         """Return the expressions of routing key, body and headers."""
         options = self._options
-        apart = (*options.template_columns, *options.headers)
+        excluded = (*options.template_columns, *options.headers)
+        value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
         return [
             template_expression(options.routing_key, fields, where),
-            f"cast({encode_columns(options.format, fields, options.value, where, apart=apart)} as binary)",
+            f"cast({value} as binary)",
             encode_texts(options.headers, fields, where),
         ]
 

@@ -19,7 +19,6 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from headrace import durations
 from headrace.connectors.base import (
     Carries,
     Connector,
@@ -29,26 +28,23 @@ from headrace.connectors.base import (
     LookupContext,
     Reader,
     Role,
-    WriteMode,
     Writer,
 )
-from headrace.connectors.metadata import MetadataOption, check_metadata
+from headrace.connectors.driver_source.options import DriverSource
+from headrace.connectors.metadata import MetadataOption, MetadataSource
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
 from headrace.connectors.redis.server import RedisServer
-from headrace.connectors.retry import find_problem
 from headrace.connectors.roles import AppliesTo, SinkOption, SourceOption
 from headrace.connectors.templates import NameTemplateOption, template_columns
-from headrace.errors import Problem
 from headrace.formats import Format
 
-METADATA = {"id": "string"}
 _SINKS = ("stream", "hash", "sorted_set", "channel")
 _HashOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"sink", "table"}))]
 _TableOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"table"}))]
 _StreamOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"source", "sink"}))]
 
 
-class Redis(Connector):
+class Redis(DriverSource, MetadataSource):
     """A source reads a stream; a sink writes to a stream, hashes, sorted sets or channels.
 
     An entry of a stream has fields. Without a `format` they are the columns of the rows, as text that is cast
@@ -65,7 +61,9 @@ class Redis(Connector):
     kind: ClassVar[str] = "redis"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    append_only: ClassVar[str] = "a Redis key"
     loads: ClassVar[frozenset[Load]] = frozenset({"key"})
+    metadata_types: ClassVar[dict[str, str]] = {"id": "string"}
 
     url: str = Field(description="The server: `redis://user:password@host:6379/0`, with TLS `rediss://`")
     stream: _StreamOption = Field(
@@ -137,18 +135,12 @@ class Redis(Connector):
             raise ValueError("expected one of `stream`, `hash`, `json`, `sorted_set` and `channel`")
         if self.sorted_set is not None and (self.member is None or self.score is None):
             raise ValueError("a sorted set needs `member` and `score`")
-        check_metadata(dict(self.metadata), METADATA)  # type: ignore[arg-type]
         return self
 
     @property
     def server(self) -> RedisServer:
         """The server's address and login."""
         return RedisServer(self.url, self.password.get_secret_value() if self.password else None)
-
-    @property
-    def retry_seconds(self) -> float:
-        """The retry timeout in seconds."""
-        return durations.microseconds(self.retry_timeout) / 1e6
 
     @property
     def encoding(self) -> Format | None:
@@ -172,10 +164,6 @@ class Redis(Connector):
     def carries(self) -> Carries:
         return "rows" if self.encoding is None else "bytes"
 
-    @property
-    def metadata_columns(self) -> tuple[str, ...]:
-        return tuple(dict(self.metadata).values())  # type: ignore[arg-type]
-
     def with_format(self, chosen: Format | None) -> Connector:
         return (
             self if chosen is None or chosen == self.encoding else self.model_copy(update={"format": chosen})
@@ -194,10 +182,6 @@ class Redis(Connector):
         return False
 
     @property
-    def driver_side(self) -> bool:
-        return True
-
-    @property
     def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, f"stream `{self.stream}`")
 
@@ -206,7 +190,7 @@ class Redis(Connector):
         return "at_most_once" if self.channel is not None else "exactly_once"
 
     def target(self) -> str | None:
-        return None if self.channel else f"{self.target_name} at {self.server.place}"
+        return None if self.channel else f"{self.target_name} at {self.server.address}"
 
     def stream_problem(self) -> tuple[str, str] | None:
         if self.stream is None:
@@ -214,13 +198,6 @@ class Redis(Connector):
         if template_columns(self.stream):
             return f"the name of a source's stream is fixed, not `{self.stream}`", "read one stream"
         return None
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "redis can't replace all rows: use mode `update`" if mode == "complete" else ""
-
-    def explain_failure(self, failure: str) -> Problem | None:
-        problem = find_problem(failure)
-        return problem if problem is not None and problem.where else None
 
     def reader(self) -> Reader:
         from headrace.connectors.redis.source import RedisReader

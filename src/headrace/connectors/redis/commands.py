@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.connectors.redis import Redis
 
 _REMOVED = ("pane", "change")
-"""Columns that mark changes of earlier rows; a hash doesn't store them."""
+"""Columns that mark changes of earlier rows; a hash does not store them."""
 
 
 def row_expressions(options: Redis, fields: Fields, where: str) -> list[str]:

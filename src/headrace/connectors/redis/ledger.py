@@ -61,7 +61,7 @@ class LedgerKey:
     def _write(
         self, entry: LedgerEntry, commands: Sequence[Command], valid: Callable[[LedgerEntry], bool]
     ) -> bool:
-        """Run commands and store the entry; return False if the stored entry isn't valid, or has changed."""
+        """Run commands and store the entry; return False if the stored entry is not valid, or has changed."""
         content = self.client().get(self.name)
         if not valid(_decode(content)):
             return False

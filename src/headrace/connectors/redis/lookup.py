@@ -30,8 +30,8 @@ class RedisTable:
     as_json: bool
 
     @property
-    def place(self) -> str:
-        return f"`{self.template}` of {self.server.place}"
+    def address(self) -> str:
+        return f"`{self.template}` of {self.server.address}"
 
     def connect(self) -> RedisKeyReader:
         return RedisKeyReader(self, self.server.connect())

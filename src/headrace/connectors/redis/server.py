@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from headrace.connectors.sql.dialect import import_client
+from headrace.connectors.extras import import_client
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class RedisServer:
     password: str | None = field(default=None, repr=False)
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The address without the password.
 
-        >>> RedisServer("redis://:secret@cache:6380/2").place
+        >>> RedisServer("redis://:secret@cache:6380/2").address
         'Redis at cache:6380/2'
         """
         parts = urlsplit(self.url)

@@ -10,7 +10,7 @@ A commit whose answer is lost is tried again: if the ledger has the epoch, it do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,7 +19,7 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.ledger import Ledger
 from headrace.connectors.redis.commands import commands_of, row_expressions
 from headrace.connectors.redis.ledger import Command, LedgerKey
-from headrace.connectors.retry import retry
+from headrace.connectors.retry import LazySession, retry
 from headrace.connectors.row_encoding import fields_of
 from headrace.errors import DeliveryError
 
@@ -43,7 +43,7 @@ class RedisWriter:
     def __init__(self, options: Redis) -> None:
         self._options, self._server = options, options.server
         self._context: WriteContext | None = None
-        self._client: Any = None
+        self._client: LazySession[Any] = LazySession(options.server)
         self._key: LedgerKey | None = None
         self._ledger: Ledger | None = None
 
@@ -51,10 +51,10 @@ class RedisWriter:
         self._context = context
         if problem := self._options.mode_problem(context.mode):
             raise DeliveryError(problem, where=context.sink)
-        self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._connect)
-        place = f"{self._options.target_name} of {self._server.place}"
-        ledger = self._ledger = Ledger(self._key, context, place)
-        with self._errors("can't be opened"):
+        self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._client.get)
+        target = f"{self._options.target_name} of {self._server.address}"
+        ledger = self._ledger = Ledger(self._key, context, target)
+        with self._translate_errors("cannot be opened"):
             committed = ledger.take_over()
         reach("redis.fenced")
         return committed
@@ -72,11 +72,11 @@ class RedisWriter:
         if not isinstance(staged, _Commands) or self._key is None:
             raise TypeError("commit takes the result of stage, of the same open writer")
         self._key.commands = staged.commands
-        self._retry(f"can't commit epoch {epoch}", lambda: self._commit(epoch))
+        self._retry(f"cannot commit epoch {epoch}", lambda: self._commit(epoch))
         reach("redis.committed")
 
     def close(self) -> None:
-        self._disconnect()
+        self._client.close()
         self._context = self._ledger = None
 
     def _commit(self, epoch: int) -> None:
@@ -84,11 +84,11 @@ class RedisWriter:
             self._ledger.commit(epoch)
 
     def _retry(self, action: str, run: Callable[[], _Result]) -> _Result:
-        with self._errors(action):
-            return retry(self._server, self._options.retry_seconds, run, self._disconnect)
+        with self._translate_errors(action):
+            return retry(self._server, self._options.retry_seconds, run, self._client.close)
 
     @contextmanager
-    def _errors(self, action: str) -> Iterator[None]:
+    def _translate_errors(self, action: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -96,19 +96,8 @@ class RedisWriter:
             if translation is None:
                 raise
             what, hint = translation
-            text = f"{self._options.target_name} of {self._server.place} {action}: {what}"
+            text = f"{self._options.target_name} of {self._server.address} {action}: {what}"
             raise DeliveryError(text, where=self._sink, hint=hint) from error
-
-    def _connect(self) -> Any:
-        if self._client is None:
-            self._client = self._server.connect()
-        return self._client
-
-    def _disconnect(self) -> None:
-        if self._client is not None:
-            with suppress(Exception):  # the connection may be lost already
-                self._client.close()
-        self._client = None
 
     @property
     def _sink(self) -> str:

@@ -12,7 +12,7 @@ import pyarrow
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source import Position
 from headrace.connectors.driver_source.source import DriverSources
-from headrace.connectors.flatten import literal, quote_name
+from headrace.connectors.flatten import literal, position_column, quote_name
 from headrace.connectors.redis.entries import FIRST, ConsumedStream, id_order, record_of
 from headrace.connectors.redis.server import decode_text
 from headrace.connectors.retry import ReconnectingSession, connect, portable_errors
@@ -70,8 +70,7 @@ class RedisReader:
         read = _split_reader(entries, context.source, names, None)
         frame = splits.mapInArrow(read, f"{texts}, __id string, __number bigint")
         values = (f"cast({quote_name(c.name)} as {c.type}) as {quote_name(c.name)}" for c in fields)
-        parts = f"{literal(context.source)} as source, {literal(entries.stream)} as partition"
-        position = f"struct({parts}, __number as offset) as __position"
+        position = position_column(context.source, literal(entries.stream), "__number")
         return frame.selectExpr(*values, *self._metadata(struct=False), position)
 
     def _create_group(self, entries: ConsumedStream, context: ReadContext) -> None:
@@ -82,8 +81,9 @@ class RedisReader:
             translation = entries.server.translate_error(error)
             if translation is None:
                 raise
-            what = f"the stream `{entries.stream}` of {entries.server.place} can't be read: {translation[0]}"
-            raise SourceError(what, where=context.source, hint=translation[1]) from error
+            message, hint = translation
+            what = f"the stream `{entries.stream}` of {entries.server.address} cannot be read: {message}"
+            raise SourceError(what, where=context.source, hint=hint) from error
 
     def _metadata(self, *, struct: bool) -> list[str]:
         columns = [

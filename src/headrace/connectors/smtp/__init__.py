@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 
-from headrace.connectors.base import Connector, Guarantee, Role, WriteMode, Writer
+from headrace.connectors.base import Connector, Guarantee, Role, Writer
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, NamesOption
@@ -24,8 +24,8 @@ class Smtp(Connector):
     `to`, `subject` and `body` may have column values: `{rule} fired`. The bodies of rows that share a mail
     are separated by an empty line. With `rate_limit`, the sink waits; no mail is dropped.
 
-    A server that is unavailable, or refuses a mail for the time being (status 4xx), is retried with backoff.
-    A mail that it refuses for good fails the run.
+    A server that is unavailable, or refuses a mail temporarily (status 4xx), is retried with backoff. A mail
+    that it refuses permanently fails the run.
 
     In Python, `from`, which is a keyword, is `sender`.
 
@@ -40,6 +40,7 @@ class Smtp(Connector):
     kind: ClassVar[str] = "smtp"
     roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
+    append_only: ClassVar[str] = "a mail"
 
     host: str = Field(min_length=1, description="The host of the server")
     port: int = Field(default=25, ge=1, le=65535, description="Its port: 25, 587, or with TLS 465")
@@ -84,9 +85,6 @@ class Smtp(Connector):
         if self.user is not None and self.password is None:
             raise ValueError("a login needs `user` and `password`")
         return self
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "mails can't be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
     def template_columns(self) -> tuple[str, ...]:

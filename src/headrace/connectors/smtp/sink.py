@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.network.tls import client_context
+from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import retry
 from headrace.connectors.row_encoding import Fields
 from headrace.connectors.smtp.mails import group_rows, mail_expressions
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ class MailServer:
         self._options = options
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return f"{self._options.host}:{self._options.port}"
 
     def connect(self) -> smtplib.SMTP:
         """Open a connection, with TLS and login."""
-        options, timeout = self._options, microseconds(self._options.timeout) / 1e6
+        options, timeout = self._options, seconds_of(self._options.timeout)
         session: smtplib.SMTP
         if options.security == "tls" or (options.security == "auto" and options.port == 465):
             context = client_context(options.tls)
@@ -61,7 +61,7 @@ class MailServer:
         if isinstance(error, smtplib.SMTPResponseException):
             return f"refuses the mail: {error.smtp_code} {_text(error.smtp_error)}", "check `from` and `to`"
         if isinstance(error, smtplib.SMTPNotSupportedError):
-            return f"can't be used: {error}", "check `security` and `user`"
+            return f"cannot be used: {error}", "check `security` and `user`"
         if isinstance(error, OSError):
             return f"does not answer: {error or type(error).__name__}", "is it running? The next run resumes"
         return None
@@ -120,7 +120,7 @@ class SmtpPublisher:
     def __init__(self, options: Smtp, rate_limit: RateLimit | None = None) -> None:
         self._options, self._server = options, MailServer(options)
         self._rate_limit = rate_limit or RateLimit(options.rate_limit)
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._context = WriteContext("", "", "", "append", "")
         self._session: smtplib.SMTP | None = None
 
@@ -149,7 +149,7 @@ class SmtpPublisher:
         self._session = None
 
     def _deliver(self, message: EmailMessage, to: tuple[str, ...]) -> None:
-        """Send a mail to all its recipients; one that is refused for the time being gets it later."""
+        """Send a mail to all its recipients; recipients that are refused temporarily are retried."""
         waiting = set(to)
 
         def send() -> None:
@@ -167,8 +167,8 @@ class SmtpPublisher:
 
     def _error(self, error: Exception) -> DeliveryError:
         what, hint = self._server.translate_error(error) or (str(error), "")
-        place = f"the mail server at {self._server.place} {what}"
-        return DeliveryError(place, where=self._context.sink, hint=hint)
+        text = f"the mail server at {self._server.address} {what}"
+        return DeliveryError(text, where=self._context.sink, hint=hint)
 
 
 def _text(answer: bytes | str) -> str:

@@ -21,9 +21,8 @@ from headrace.connectors.write_ahead_log.options import LoggedSource
 class Socket(LoggedSource):
     """Reads lines from a server; reconnects when the server closes the connection, until the run ends.
 
-    Lines end with a newline, or with the connection. With `--once` the run takes what has come by then,
-    which for a server that was just reached may be nothing. While the log is full the source stops reading,
-    so that the server has to wait, or drops lines (`overflow`).
+    Lines end with a newline, or with the connection. A run with `--once` reads the lines that have arrived
+    by then, possibly none. While the log is full, the source stops reading or drops lines (`overflow`).
 
     >>> Socket(port=9999).host
     'localhost'

@@ -7,9 +7,9 @@ import socket
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import Message, MessageTooLargeError
 from headrace.connectors.write_ahead_log.reconnecting import ReconnectingReceiver
-from headrace.durations import microseconds
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -18,20 +18,17 @@ if TYPE_CHECKING:
 
 _CONNECT_SECONDS = 10
 _POLL_SECONDS = 0.1
-_LONGEST_LINE = 16 * 1024 * 1024
+_MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer line is divided; without a bound, a server that sends no newline would fill the memory."""
 
 log = logging.getLogger(__name__)
 
 
 class SocketReceiver(ReconnectingReceiver[socket.socket]):
-    """Reads one connection, and reconnects when it ends, without a limit.
-
-    A run with `--once` takes the lines that have arrived.
-    """
+    """Reads one connection, and reconnects without a time limit when it ends."""
 
     def __init__(self, options: Socket, context: ReadContext) -> None:
-        pause = microseconds(options.reconnect) / 1e6
+        pause = seconds_of(options.reconnect)
         super().__init__(context, backoff=(pause, pause))
         self._address = (options.host, options.port)
 
@@ -57,7 +54,7 @@ class SocketReceiver(ReconnectingReceiver[socket.socket]):
             if not received:
                 break
             *lines, rest = (rest + received).split(b"\n")
-            if len(rest) > _LONGEST_LINE:
+            if len(rest) > _MAX_LINE_BYTES:
                 lines, rest = [*lines, rest], b""
             self._store(messages, lines)
         self._store(messages, [rest] if rest else [])  # the last line may have no newline

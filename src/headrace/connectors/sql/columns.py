@@ -20,7 +20,7 @@ def source_errors(dialect: Dialect, reads: str, *, where: str) -> Iterator[None]
         if translation is None:
             raise
         message, hint = translation
-        what = f"{reads} at {dialect.place} can't be read: {message}"
+        what = f"{reads} at {dialect.address} cannot be read: {message}"
         raise SourceError(what, where=where, hint=hint) from error
 
 
@@ -33,7 +33,7 @@ def existing_columns(dialect: Dialect, session: Session, table: str, *, where: s
     columns = dialect.columns(session, table)
     if not columns:
         raise SourceError(
-            f"unknown table `{table}` at {dialect.place}",
+            f"unknown table `{table}` at {dialect.address}",
             where=where,
             hint=did_you_mean(table, [name for name in dialect.tables(session) if name[:1] != "_"]),
         )

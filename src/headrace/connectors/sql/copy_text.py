@@ -1,6 +1,6 @@
-"""Rows as the text that `COPY` and `LOAD DATA` read, made by Spark SQL.
+"""Rows as text for `COPY` and `LOAD DATA`, formatted by Spark SQL.
 
-Python only passes the bytes on: a batch of lines is one contiguous buffer in Arrow.
+Python only copies bytes: a batch of lines is one contiguous buffer in Arrow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TextForms:
     hex_prefix: str = ""
 
     def lines(self, frame: DataFrame, names: tuple[str, ...]) -> DataFrame:
-        """Return one line per row: its place in the epoch, then the values of the named columns."""
+        """Return one line per row: the row number, then the values of the named columns."""
         from pyspark.sql import functions as f
 
         paths = {name: (path, kind) for name, path, kind in flatten.columns(frame.schema.jsonValue())}
@@ -62,7 +62,7 @@ def _escape(text: Column) -> Column:
 
 
 def line_bytes(batch: pyarrow.RecordBatch) -> bytes:
-    r"""Return the content of a batch's first column as it lies in memory.
+    r"""Return the buffer of a batch's first column.
 
     >>> import pyarrow
     >>> line_bytes(pyarrow.record_batch({"line": ["1\n", "2\n", "3\n"]}).slice(1))

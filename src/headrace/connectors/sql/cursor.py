@@ -3,7 +3,7 @@
 A split is a range of that column, open below and closed above. Values are compared by the database only,
 which defines the order of its times, numbers and texts.
 
-Rows don't become visible in the order of their numbers: a transaction takes number 7, another takes 8 and
+Rows do not become visible in the order of their numbers: a transaction takes number 7, another takes 8 and
 commits first. A reader that reads up to 8 at that moment would miss 7. So a value becomes the high watermark
 only after `delay`.
 """

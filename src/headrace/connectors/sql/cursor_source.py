@@ -18,7 +18,6 @@ class CursorEnumerator:
             table.dialect, options.retry_timeout, reads=f"the table `{table.table}`", source=source
         )
         self._watermark = SafeHighWatermark(options.delay)
-        self._next_poll = 0.0
         self._final: tuple[str | None] | None = None
         """The high watermark of a run that processes the available rows and stops."""
 
@@ -36,11 +35,7 @@ class CursorEnumerator:
         if self._final is not None:
             [watermark] = self._final
             return self._session.retry(lambda session: self._end(session, start, watermark))
-        now = time.monotonic()
-        if now < self._next_poll:
-            return start
-        self._next_poll = now + self._options.every
-        return self._session.poll(now, start, lambda session: self._poll(session, start))
+        return self._session.poll(self._options.every, start, lambda session: self._poll(session, start))
 
     def splits(self, start: Offset, end: Offset) -> list[bytes]:
         splits = self._table.splits(start, end["after"], self._options.tasks)

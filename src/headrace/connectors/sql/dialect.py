@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, ClassVar, Protocol
 
 from headrace.connectors.sql.copy_text import TextForms
 from headrace.connectors.sql.table import RETRACTION, Table
-from headrace.errors import SetupError
 
 FENCING, LEDGER, STAGING = "_headrace_fencing", "_headrace_epochs", "_headrace_stage"
 ATTEMPT, SEQUENCE = "_headrace_attempt", "_headrace_seq"
-"""Additional columns of a staging table: the task attempt that loaded the row, and its place in the epoch."""
+"""Additional columns of a staging table: the task attempt that loaded the row, and the row number."""
 
 
 class Session(Protocol):
@@ -46,7 +44,7 @@ class Session(Protocol):
 class Dialect(ABC):
     """Reads and writes tables of one database. Instances are sent to executors and hold no connection.
 
-    Class variables and methods with an implementation have the values of most servers.
+    Members with an implementation have the values that most servers share.
     """
 
     kind: ClassVar[str]
@@ -57,9 +55,9 @@ class Dialect(ABC):
     lock_rows: ClassVar[str] = " FOR UPDATE"
     """Suffix of a query that locks the rows it reads."""
     insert_first: ClassVar[bool] = False
-    """True if a plain INSERT is so much cheaper than an upsert that it is tried first for new keys."""
+    """True to try a plain INSERT before an upsert, where it is much cheaper."""
     hidden_columns: ClassVar[dict[str, str]] = {}
-    """Columns that every table has although `columns` doesn't return them, with their declared types."""
+    """Columns that every table has although `columns` does not return them, with their declared types."""
     text_forms: ClassVar[TextForms] = TextForms()
     """The text that tasks load into staging tables."""
     short_lock_wait: ClassVar[tuple[str, str]] = ("", "")
@@ -67,7 +65,7 @@ class Dialect(ABC):
 
     @property
     @abstractmethod
-    def place(self) -> str:
+    def address(self) -> str:
         """The address of the database, without the password."""
 
     @abstractmethod
@@ -116,7 +114,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def spark_type(self, declared: str) -> str:
-        """Return the Spark type for a declared type; `string` if there is no closer one."""
+        """Return the Spark type for a declared type; `string` by default."""
 
     @abstractmethod
     def as_text(self, name: str, declared: str | None = None) -> str:
@@ -150,7 +148,7 @@ class Dialect(ABC):
 
     @abstractmethod
     def create_ledger(self) -> Sequence[str]:
-        """Return the statements that create the fencing and ledger tables, if they don't exist."""
+        """Return the statements that create the fencing and ledger tables, if they do not exist."""
 
     def create_table(self, table: Table) -> str:
         """Return the statement that creates the target table."""
@@ -197,17 +195,3 @@ class Dialect(ABC):
     def same_key(self, key: Iterable[str], equals: str) -> str:
         """Return the condition that target `t` and staged row `s` have the same key."""
         return " AND ".join(f"t.{self.quote(name)} {equals} s.{self.quote(name)}" for name in key)
-
-
-def import_client(module: str, *, extra: str) -> Any:
-    """Import the client library of a database, an extra of the package.
-
-    Raises:
-        SetupError: the library is not installed.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise SetupError(
-            f"the Python package `{module}` is missing", hint=f'pip install "headrace[{extra}]"'
-        ) from error

@@ -28,7 +28,7 @@ class LedgerTables:
     session: Callable[[], Session]
 
     def create(self) -> None:
-        """Create the tables, if they don't exist."""
+        """Create the tables, if they do not exist."""
         for statement in self.dialect.create_ledger():
             create_once(self.dialect, self.session(), statement)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-
-from headrace.connectors.retry import retry
+from headrace.connectors.retry import LazySession, retry
 from headrace.connectors.sql.columns import existing_columns, source_errors
 from headrace.connectors.sql.dialect import Dialect, Session
 
@@ -12,26 +10,18 @@ _RETRY_SECONDS = 0.5
 
 
 class TableListing:
-    """The rows of a table, read over one connection, which is opened again after it was lost."""
+    """The rows of a table, read over one connection; reconnects after the connection was lost."""
 
     def __init__(self, dialect: Dialect, table: str) -> None:
         self._dialect, self._table = dialect, table
-        self._session: Session | None = None
+        self._session: LazySession[Session] = LazySession(dialect)
 
     def rows(self) -> list[dict[str, str | None]]:
         with source_errors(self._dialect, f"the table `{self._table}`", where=""):
-            return retry(self._dialect, _RETRY_SECONDS, lambda: self._read(self._connect()), self.close)
+            return retry(self._dialect, _RETRY_SECONDS, lambda: self._read(self._session.get()), self.close)
 
     def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            with contextlib.suppress(Exception):  # the connection may be lost
-                session.close()
-
-    def _connect(self) -> Session:
-        if self._session is None:
-            self._session = self._dialect.connect()
-        return self._session
+        self._session.close()
 
     def _read(self, session: Session) -> list[dict[str, str | None]]:
         columns = existing_columns(self._dialect, session, self._table, where="")

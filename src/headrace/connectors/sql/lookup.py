@@ -28,8 +28,8 @@ class SqlKeyTable:
     retry_timeout: float
 
     @property
-    def place(self) -> str:
-        return f"the table `{self.table}` at {self.dialect.place}"
+    def address(self) -> str:
+        return f"the table `{self.table}` at {self.dialect.address}"
 
     def connect(self) -> SqlKeyReader:
         return SqlKeyReader(self, self.dialect.connect())

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
-from headrace import durations
 from headrace.connectors.base import (
     Carries,
-    Connector,
     Guarantee,
     KeyTable,
     Listing,
@@ -22,16 +19,16 @@ from headrace.connectors.base import (
     WriteMode,
     Writer,
 )
-from headrace.connectors.options import DurationOption, NamesOption
-from headrace.connectors.retry import find_problem
+from headrace.connectors.driver_source.options import DriverSource
+from headrace.connectors.options import DurationOption, NamesOption, seconds_of
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.cursor import CursorOptions
 from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.table import mode_problem
-from headrace.errors import Problem, without_passwords
+from headrace.errors import without_passwords
 
 
-class DatabaseTable(Connector):
+class DatabaseTable(DriverSource):
     """A table: a sink, a lookup table, or a source that reads new rows by a cursor column."""
 
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
@@ -89,10 +86,6 @@ class DatabaseTable(Connector):
         return (self.kind, f"table `{self.table}`", f"column `{self.cursor}`")
 
     @property
-    def driver_side(self) -> bool:
-        return True
-
-    @property
     def replay_assumption(self) -> str:
         return f"rows of `{self.table}` are only added, each with a larger `{self.cursor}`, and never change"
 
@@ -103,21 +96,22 @@ class DatabaseTable(Connector):
         if self.cursor is not None:
             return None
         return (
-            f"a {self.kind} table can't be read as a stream without a cursor column",
+            f"a {self.kind} table cannot be read as a stream without a cursor column",
             'name a column that increases with every row: cursor="id"; to look rows up, use it in a lookup',
         )
-
-    def explain_failure(self, failure: str) -> Problem | None:
-        problem = find_problem(failure)
-        return problem if problem is not None and problem.where else None
 
     def cursor_options(self) -> CursorOptions | None:
         """Return how new rows are read; None if the table has no cursor column."""
         if self.cursor is None:
             return None
-        every, delay = (durations.microseconds(length) / 1e6 for length in (self.every, self.delay))
         return CursorOptions(
-            self.cursor, self.start, every, delay, self.max_per_batch, self.tasks, retry_timeout=0.0
+            self.cursor,
+            self.start,
+            seconds_of(self.every),
+            seconds_of(self.delay),
+            self.max_per_batch,
+            self.tasks,
+            self.retry_seconds,
         )
 
     def dialect(self, *, writes: bool = False) -> Dialect:
@@ -132,9 +126,7 @@ class DatabaseTable(Connector):
     def key_table(self, context: LookupContext) -> KeyTable:
         from headrace.connectors.sql.lookup import describe_table
 
-        return describe_table(
-            self.dialect(), self.table, context, retry_timeout=getattr(self, "retry_seconds", 0.0)
-        )
+        return describe_table(self.dialect(), self.table, context, retry_timeout=self.retry_seconds)
 
     def listing(self) -> Listing:
         from headrace.connectors.sql.listing import TableListing
@@ -142,8 +134,8 @@ class DatabaseTable(Connector):
         return TableListing(self.dialect(), self.table)
 
 
-class ServerAddress(Connector):
-    """The address of a database server; a base class of its own, so that documents show it first."""
+class ServerAddress(DriverSource):
+    """The address of a database server; a separate base class, so that these options are listed first."""
 
     schemes: ClassVar[tuple[str, ...]]
     """The schemes of its URLs, the usual one first."""
@@ -165,11 +157,6 @@ class ServerAddress(Connector):
             raise ValueError(f"expected {cls.schemes[0]}://user:password@host:port/database")
         return url
 
-    @property
-    def retry_seconds(self) -> float:
-        """The retry timeout in seconds."""
-        return durations.microseconds(self.retry_timeout) / 1e6
-
 
 class ServerTable(DatabaseTable, ServerAddress):
     """A table of a database server; each kind of server is a subclass with its dialect."""
@@ -189,10 +176,6 @@ class ServerTable(DatabaseTable, ServerAddress):
             else without_passwords(self.url)
         )
         return f"the table `{self.table}` at {place}"
-
-    def cursor_options(self) -> CursorOptions | None:
-        options = super().cursor_options()
-        return options and replace(options, retry_timeout=self.retry_seconds)
 
     def writer(self) -> Writer:
         from headrace.connectors.sql.staging import ServerStaging

@@ -10,6 +10,7 @@ import pyarrow
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.flatten import position_column
 from headrace.connectors.retry import connect, portable_errors
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
 from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTable
@@ -36,7 +37,7 @@ class TableReader:
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         if self._cursor is None:
             raise SourceError(
-                f"a {self._dialect.kind} table can't be read as a stream without a cursor column",
+                f"a {self._dialect.kind} table cannot be read as a stream without a cursor column",
                 where=context.source,
                 hint="name a column that increases with every row, cursor=..., or use the table in a lookup",
             )
@@ -47,8 +48,7 @@ class TableReader:
         )
         read = _split_reader(table, self._cursor.retry_timeout, context.source)
         frame = splits.mapInArrow(read, f"{_text_schema(types)}, __split string, __number bigint")
-        position = f"struct('{context.source}' as source, __split as partition, __number as offset)"
-        return _cast_columns(frame, kinds, types, f"{position} as __position")
+        return _cast_columns(frame, kinds, types, position_column(context.source, "__split", "__number"))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         if self._cursor is not None and self._cursor.start == "latest":
@@ -60,7 +60,7 @@ class TableReader:
         with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
             rows = table.all_rows(session, self._cursor.first if self._cursor else {"after": None})
-        # As text, which the database and Spark read alike; Spark casts each column to its type.
+        # As text, in a form that both the database and Spark read; Spark casts each column to its type.
         return _cast_columns(spark.createDataFrame(rows, _text_schema(types)), kinds, types)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Staging: where an epoch's rows wait for their commit."""
+"""Staging of the rows of an epoch until they are committed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Staging(Protocol):
     """Stages the epochs of one run of a sink."""
 
     def open(self, session: Session, prefix: str, token: int) -> None:
-        """Remove what older runs of the sink left, and use names made of prefix and fencing token."""
+        """Remove staging tables of older runs, and use names of prefix and fencing token."""
         ...
 
     def prepare(self, session: Session, table: Table) -> None:
@@ -62,8 +62,8 @@ class Staging(Protocol):
 class ServerStaging:
     """A table on the server, one per run, that the tasks load in parallel.
 
-    Rows are tagged with the task attempt that loaded them. Only the attempts that Spark accepted count; rows
-    of others are ignored until the table is truncated, so no step waits for a task of an older attempt or
+    Rows are tagged with the task attempt that loaded them. Only rows of attempts that Spark accepted are
+    committed; others stay until the table is truncated. So no step waits for a task of an older attempt or
     run.
     """
 
@@ -106,7 +106,7 @@ class ServerStaging:
         self._created_for = None
 
     def _unless_locked(self, session: Session, statement: str) -> None:
-        """Run a statement; skip it if a task that is still loading locks the table. Its rows don't count."""
+        """Run a statement; skip it if a task of an older attempt still locks the table."""
         short, usual = self._dialect.short_lock_wait
         session.execute(short)
         try:
@@ -145,7 +145,7 @@ class TaskLoader:
         if first is None:
             return
         lines = _Lines(chain([first], batches))
-        # Only connecting is retried: lines that were taken from Spark can't be taken again.
+        # Only connecting is retried: lines that were taken from Spark cannot be taken again.
         with portable_errors(self.dialect), connect(self.dialect, self.retry_timeout) as session:
             session.load(self.stage, self.columns, attempt, lines)
         yield pyarrow.record_batch({"attempt": [attempt], "rows": [lines.rows]})

@@ -7,10 +7,10 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.base import Staged, WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.ledger import Ledger
-from headrace.connectors.retry import find_problem, retry
+from headrace.connectors.retry import LazySession, find_problem, retry
 from headrace.connectors.sql.dialect import SEQUENCE, STAGING, Dialect, Session
 from headrace.connectors.sql.ledger_tables import LedgerTables
 from headrace.connectors.sql.staging import StagedTable, Staging
@@ -42,7 +42,7 @@ class TableWriter:
         self._staging, self._retry_timeout = staging, retry_timeout
         self._context: WriteContext | None = None
         self._ledger: Ledger | None = None
-        self._session: Session | None = None
+        self._session: LazySession[Session] = LazySession(dialect)
         self._ensured: Table | None = None
         self._insert_first = dialect.insert_first
 
@@ -56,11 +56,11 @@ class TableWriter:
             raise DeliveryError(
                 problem, where=context.sink, hint="add key=[...], or write with mode append or complete"
             )
-        tables = LedgerTables(self._dialect, context, self._connect)
-        ledger = self._ledger = Ledger(tables, context, f"`{self._target}` at {self._dialect.place}")
+        tables = LedgerTables(self._dialect, context, self._session.get)
+        ledger = self._ledger = Ledger(tables, context, f"`{self._target}` at {self._dialect.address}")
         digest = sha256(f"{context.pipeline}\n{context.sink}".encode()).hexdigest()[:12]
-        with self._translate_errors("can't be opened"):
-            session = self._connect()
+        with self._translate_errors("cannot be opened"):
+            session = self._session.get()
             tables.create()
             with self._transaction(session):
                 committed = ledger.take_over()
@@ -69,7 +69,7 @@ class TableWriter:
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedTable:
-        sink, action = self._active_context.sink, f"can't take epoch {epoch}"
+        sink, action = self._active_context.sink, f"cannot take epoch {epoch}"
         frame = apply_changes(frame, self._key)
         schema = frame.schema.jsonValue()
         table = Table.from_schema(self._target, schema, self._key, self._dialect.column_type, where=sink)
@@ -82,16 +82,16 @@ class TableWriter:
     def commit(self, epoch: int, staged: Staged) -> None:
         if not isinstance(staged, StagedTable):
             raise TypeError("commit takes the result of stage")
-        self._retry(f"can't commit epoch {epoch}", lambda session: self._commit(session, epoch, staged))
+        self._retry(f"cannot commit epoch {epoch}", lambda session: self._commit(session, epoch, staged))
         self._reach("committed")
         if staged.rows:
-            self._retry(f"can't clear epoch {epoch}", self._staging.clear)
+            self._retry(f"cannot clear epoch {epoch}", self._staging.clear)
 
     def close(self) -> None:
-        if self._session is not None:
+        if self._session.is_open:
             with suppress(Exception):  # the next run removes what is left
-                self._staging.close(self._session)
-        self._disconnect()
+                self._staging.close(self._session.get())
+        self._session.close()
         self._context = self._ledger = self._ensured = None
 
     def _prepare(self, session: Session, table: Table) -> None:
@@ -121,10 +121,10 @@ class TableWriter:
         null_key = dialect.has_null_key(table.key) or "1 = 0"
         counts = f"SELECT count(*), count(CASE WHEN {null_key} THEN 1 END) FROM ({rows}) s"
         count, null_keys = map(int, session.rows(counts)[0])
-        if count != staged.rows:  # staging tables don't survive a crash of the server
-            what = f"the server restarted and kept {count} of {staged.rows} staged rows"
+        if count != staged.rows:  # staging tables do not survive a crash of the server
+            what = f"the server restarted and lost {staged.rows - count} of {staged.rows} staged rows"
             hint = "run again: the epoch is read and written again, and no row is lost"
-            raise self._failure(f"can't commit epoch {epoch}", what, hint)
+            raise self._delivery_error(f"cannot commit epoch {epoch}", what, hint)
         if not table.key:
             session.execute(f"{dialect.insert(table, rows)} ORDER BY {SEQUENCE}")
         elif null_keys or table.retracts or not self._insert(session, table, rows):
@@ -149,9 +149,10 @@ class TableWriter:
         return self._insert_first
 
     def _retry(self, action: str, run: Callable[[Session], _Result]) -> _Result:
-        """Run something idempotent, retrying while the server is unavailable."""
+        """Run an idempotent action, retrying while the server is unavailable."""
         with self._translate_errors(action):
-            return retry(self._dialect, self._retry_timeout, lambda: run(self._connect()), self._disconnect)
+            session = self._session
+            return retry(self._dialect, self._retry_timeout, lambda: run(session.get()), session.close)
 
     @contextmanager
     def _transaction(self, session: Session) -> Iterator[None]:
@@ -179,13 +180,13 @@ class TableWriter:
         except PySparkException as error:
             problem = find_problem(str(error))
             what, hint = (problem.what, problem.hint) if problem else (str(error).strip().splitlines()[0], "")
-            raise self._fencing_error() or self._failure(action, what, hint) from error
+            raise self._fencing_error() or self._delivery_error(action, what, hint) from error
         except Exception as error:
             translation = self._dialect.translate_error(error)
             if translation is None:
                 raise
             fenced = None if self._dialect.is_unavailable(error) else self._fencing_error()
-            raise fenced or self._failure(action, *translation) from error
+            raise fenced or self._delivery_error(action, *translation) from error
 
     def _fencing_error(self) -> FencedError | None:
         """Return the fencing error if a newer run has taken over, and dropped this run's staging table."""
@@ -194,26 +195,13 @@ class TableWriter:
                 return self._ledger.fencing_error()
         return None
 
-    def _failure(self, action: str, what: str, hint: str) -> DeliveryError:
-        text = f"the table `{self._target}` at {self._dialect.place} {action}: {what}"
+    def _delivery_error(self, action: str, what: str, hint: str) -> DeliveryError:
+        text = f"the table `{self._target}` at {self._dialect.address} {action}: {what}"
         return DeliveryError(text, where=self._active_context.sink, hint=hint)
-
-    def _connect(self) -> Session:
-        if self._session is None:
-            self._session = self._dialect.connect()
-        return self._session
-
-    def _disconnect(self) -> None:
-        if self._session is not None:
-            with suppress(Exception):  # the connection may be lost already
-                self._session.close()
-        self._session = None
 
     def _reach(self, step: str) -> None:
         reach(f"{self._dialect.failpoints}.{step}")
 
     @property
     def _active_context(self) -> WriteContext:
-        if self._context is None:
-            raise DeliveryError("the sink is not open", where=self._dialect.kind)
-        return self._context
+        return require_open(self._context, self._dialect.kind)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DatabaseFile(Connector):
-    """The path of a database file; a base class of its own, so that documents show it first."""
+    """The path of a database file; a separate base class, so that this option is listed first."""
 
     path: PathOption = Field(description="The database file; a sink creates it")
 

@@ -39,7 +39,7 @@ class SQLiteDialect(Dialect):
     lock_rows: ClassVar[str] = ""
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         return self.path
 
     def connect(self) -> Session:
@@ -131,7 +131,7 @@ class SQLiteDialect(Dialect):
 
 
 class FileSession:
-    """A connection of a sink. Epochs come on changing threads, one at a time."""
+    """A connection of a sink; used by several threads, one at a time."""
 
     def __init__(self, path: Path, mode: str = "rwc") -> None:
         self.connection = sqlite3.connect(

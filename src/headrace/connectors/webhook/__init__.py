@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from headrace.connectors.base import Connector, Guarantee, Role, WriteMode, Writer
+from headrace.connectors.base import Connector, Guarantee, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
@@ -28,7 +28,7 @@ class Webhook(Connector):
     With the format json, which is the default, a request without `batch` has one object and a request with
     `batch` an array of objects; with csv and text, a request has one line per row. The address may have
     column values in path and query, `https://host/rooms/{room}`; rows with different addresses are sent
-    apart.
+    separately.
 
     A server that does not answer, or answers 408, 425, 429 or 5xx (except 501), is retried with backoff, or
     after the time in its `Retry-After`. Any other status fails the run.
@@ -42,6 +42,7 @@ class Webhook(Connector):
     kind: ClassVar[str] = "webhook"
     roles: ClassVar[frozenset[Role]] = frozenset({"sink"})
     delivers: ClassVar[Guarantee] = "at_least_once"
+    append_only: ClassVar[str] = "a receiver"
 
     url: TemplateOption = Field(
         description="The address, `https://host/path`; `{column}` in path and query is the value of a column"
@@ -85,11 +86,8 @@ class Webhook(Connector):
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         if self.batch is not None and isinstance(self.format, Format) and self.format.name == "raw":
-            raise ValueError("raw rows can't share a request: remove `batch`")
+            raise ValueError("raw rows cannot share a request: remove `batch`")
         return self
-
-    def mode_problem(self, mode: WriteMode) -> str:
-        return "a receiver can't be replaced: use mode `update`" if mode == "complete" else ""
 
     @property
     def template_columns(self) -> tuple[str, ...]:
@@ -97,7 +95,7 @@ class Webhook(Connector):
         return template_columns(self.url)
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         """The server's address, without path and query, which may hold a secret."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

@@ -10,13 +10,13 @@ from urllib.parse import quote
 
 import httpx
 
-from headrace.connectors.base import WriteContext
+from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.network.statuses import is_temporary
 from headrace.connectors.network.tls import client_context
+from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import retry
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns
 from headrace.connectors.templates import fill_template, template_expression
-from headrace.durations import microseconds
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -30,16 +30,16 @@ class WebhookServer:
         self._options = options
 
     @property
-    def place(self) -> str:
-        return self._options.place
+    def address(self) -> str:
+        return self._options.address
 
     def connect(self) -> httpx.Client:
         headers = {"Content-Type": content_type(self._options.format)}
         headers |= {name: value.get_secret_value() for name, value in self._options.headers.items()}
         if self._options.token is not None:
             headers["Authorization"] = f"Bearer {self._options.token.get_secret_value()}"
-        verify = client_context(self._options.tls) if self.place.startswith("https:") else True
-        timeout = microseconds(self._options.timeout) / 1e6
+        verify = client_context(self._options.tls) if self.address.startswith("https:") else True
+        timeout = seconds_of(self._options.timeout)
         return httpx.Client(headers=headers, timeout=timeout, verify=verify)
 
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
@@ -63,7 +63,7 @@ class WebhookPublisher:
 
     def __init__(self, options: Webhook) -> None:
         self._options, self._server = options, WebhookServer(options)
-        self._timeout = microseconds(options.retry_timeout) / 1e6
+        self._timeout = seconds_of(options.retry_timeout)
         self._context = WriteContext("", "", "", "append", "")
         self._client: httpx.Client | None = None
         self._resume_at = 0.0
@@ -73,9 +73,10 @@ class WebhookPublisher:
         """Return the expressions of the values in the address, and of the row in the format."""
         options, columns = self._options, self._options.template_columns
         values = (template_expression(f"{{{name}}}", fields, where) for name in columns)
+        value = encode_columns(options.format, fields, options.value, where, exclude=columns)
         return [
             f"cast(array({', '.join(values)}) as array<string>)",
-            f"cast({encode_columns(options.format, fields, options.value, where, apart=columns)} as binary)",
+            f"cast({value} as binary)",
         ]
 
     def open(self, context: WriteContext) -> None:
@@ -83,9 +84,7 @@ class WebhookPublisher:
         self._client = self._server.connect()
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
-        if self._client is None:
-            raise DeliveryError("the sink is not open", where=self._context.sink)
-        client = self._client
+        client = require_open(self._client, self._context.sink)
         for number, (url, rows) in enumerate(self._requests(messages)):
             body = self._body(rows)
             key = {"Idempotency-Key": idempotency_key(self._context, epoch, number, url, body)}
@@ -94,8 +93,8 @@ class WebhookPublisher:
                 retry(self._server, self._timeout, lambda: self._send(client, request))  # noqa: B023
             except httpx.HTTPError as error:
                 what, hint = self._server.translate_error(error) or (str(error), "")
-                place = f"the webhook at {self._server.place} {what}"
-                raise DeliveryError(place, where=self._context.sink, hint=hint) from error
+                text = f"the webhook at {self._server.address} {what}"
+                raise DeliveryError(text, where=self._context.sink, hint=hint) from error
 
     def close(self) -> None:
         if self._client is not None:
@@ -135,7 +134,7 @@ class WebhookPublisher:
 def idempotency_key(context: WriteContext, epoch: int, number: int, url: str, body: bytes) -> str:
     """Return the key of a request: checkpoint id, epoch, number, and a digest of sink and content.
 
-    The digest keeps two requests with the same number apart if an epoch is replayed in another order.
+    The digest distinguishes two requests with the same number if an epoch is replayed in another order.
     """
     digest = hashlib.sha256("\0".join((context.pipeline, context.sink, url, "")).encode() + body)
     return f"{context.checkpoint_id}-{epoch}-{number}-{digest.hexdigest()[:16]}"

@@ -31,8 +31,8 @@ _END = None
 class _Client:
     """The messages that wait for one client; used in the thread of the server only."""
 
-    def __init__(self, waiting: Iterable[str | bytes], most: int) -> None:
-        self._waiting: deque[str | bytes | None] = deque(waiting, maxlen=most)
+    def __init__(self, waiting: Iterable[str | bytes], limit: int) -> None:
+        self._waiting: deque[str | bytes | None] = deque(waiting, maxlen=limit)
         self._arrived = asyncio.Event()
         self._arrived.set()
 

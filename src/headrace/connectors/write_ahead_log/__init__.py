@@ -1,4 +1,4 @@
-"""The base of sources that can't be replayed: a write-ahead log beside the checkpoint.
+"""The base of sources that cannot be replayed: a write-ahead log beside the checkpoint.
 
 A broker, an HTTP client or a device sends a message once. A *receiver* appends each message to the log and
 acknowledges it once the log has stored it durably. Queries read the log, so an epoch can be replayed after a
@@ -41,8 +41,7 @@ class Message:
 class Receiver(Protocol):
     """The connection of a source to its server or its clients.
 
-    It runs in threads of its own between `start` and `stop`, and reports an error that ends it with
-    `log.fail`.
+    It runs in its own threads between `start` and `stop`, and reports an error that ends it with `log.fail`.
     """
 
     def start(self, log: WriteAheadLog) -> None:
@@ -60,7 +59,7 @@ class Receiver(Protocol):
     def stop(self) -> None:
         """Disconnect without acknowledging messages that the log does not hold.
 
-        The log is closed before: a thread that waits for room in it has a `LogClosedError`.
+        The log is closed before this call: a thread that waits for room gets a `LogClosedError`.
         """
         ...
 

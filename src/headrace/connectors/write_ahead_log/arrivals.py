@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
-from headrace.durations import Duration, microseconds
+from headrace.connectors.options import seconds_of
+from headrace.durations import Duration
 
 
 class Arrivals:
@@ -21,7 +22,7 @@ class Arrivals:
 
     def await_quiet(self, length: Duration) -> None:
         """Return when no message has arrived for a while, or when the receiver is stopped."""
-        quiet = microseconds(length) / 1e6
+        quiet = seconds_of(length)
         while (remaining := self._at + quiet - time.monotonic()) > 0:
             if self._stopped.wait(remaining):
                 return

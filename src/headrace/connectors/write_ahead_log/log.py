@@ -37,8 +37,8 @@ _EPOCH_BYTES = 64 * 1024 * 1024
 _SYNC_SECONDS = 0.2
 _OVERHEAD = 4096
 """More than the metadata of a message needs."""
-_SEGMENTS = 8
-_LARGEST_SEGMENT = 16 * 1024 * 1024
+_MIN_SEGMENTS = 8
+_MAX_SEGMENT_BYTES = 16 * 1024 * 1024
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class WriteAheadLog:
             SourceError: a file of the log is damaged.
         """
         self._directory, self._settings = directory, settings or LogSettings()
-        segment = min(self._settings.limit // _SEGMENTS, _LARGEST_SEGMENT)
+        segment = min(self._settings.limit // _MIN_SEGMENTS, _MAX_SEGMENT_BYTES)
         self._store = RecordStore(directory, segment)
         self._counters = Counters.read(directory)
         self._ids = MessageIds(directory)
@@ -254,10 +254,7 @@ class WriteAheadLog:
         return True
 
     def _should_rotate(self, position: int) -> bool:
-        """True if the newest segment can be removed too: all of its records are delivered.
-
-        Not while the writer uses it, and not for a few records.
-        """
+        """True if the newest segment is delivered, unused by the writer, and large enough to be removed."""
         delivered = position >= self._store.end > self._store.first
         return delivered and not self._queue and (self._blocked > 0 or self._store.is_half_full())
 
@@ -296,7 +293,7 @@ class WriteAheadLog:
                 for part in waiting:
                     _call(part.done)
         except OSError as error:
-            what = f"the write-ahead log can't be written: {error.strerror or error}"
+            what = f"the write-ahead log cannot be written: {error.strerror or error}"
             self.fail(SourceError(what, hint=f"make room on the disk of {self._directory}"))
 
     def _next_batch(self) -> list[_Waiting] | None:

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from pydantic import Field
 
-from pydantic import Field, model_validator
-
-from headrace.connectors.base import Connector, Guarantee, ReadContext, Reader
-from headrace.connectors.metadata import check_metadata
+from headrace.connectors.base import Guarantee, ReadContext, Reader
+from headrace.connectors.metadata import MetadataSource
 from headrace.connectors.options import SizeOption
-from headrace.connectors.retry import find_problem
 from headrace.connectors.roles import SourceOption
 from headrace.connectors.write_ahead_log import Fsync, Overflow, Receiver
-from headrace.errors import Problem
 
 
-class LoggedSource(Connector):
+class LoggedSource(MetadataSource):
     """A source that receives messages once and stores them in a write-ahead log.
 
-    A subclass implements `receiver` and lists its metadata in `metadata_types`. A connector that is also a
-    sink uses the same class.
+    A subclass implements `receiver`. A connector that is also a sink uses the same class.
     """
-
-    metadata_types: ClassVar[Mapping[str, str]] = {}
-    """The metadata of a message that can become columns: name to Spark type."""
 
     overflow: SourceOption[Overflow] = Field(
         default="backpressure",
@@ -43,24 +34,9 @@ class LoggedSource(Connector):
         default=100_000, ge=1, description="The maximum number of messages per epoch"
     )
 
-    @model_validator(mode="after")
-    def _check_metadata(self) -> Self:
-        check_metadata(self.columns_of_metadata, self.metadata_types)
-        return self
-
     def receiver(self, context: ReadContext) -> Receiver:
         """Return a receiver for a new run."""
         raise NotImplementedError
-
-    @property
-    def columns_of_metadata(self) -> Mapping[str, str]:
-        """The metadata that become columns: name to column name."""
-        chosen: Any = getattr(self, "metadata", {})
-        return dict(chosen)
-
-    @property
-    def metadata_columns(self) -> tuple[str, ...]:
-        return tuple(self.columns_of_metadata.values())
 
     @property
     def replayable(self) -> bool:
@@ -73,10 +49,6 @@ class LoggedSource(Connector):
     @property
     def concurrent_readers(self) -> bool:
         return False
-
-    def explain_failure(self, failure: str) -> Problem | None:
-        problem = find_problem(failure)
-        return problem if problem is not None and problem.where else None
 
     def reader(self) -> Reader:
         from headrace.connectors.write_ahead_log.source import LogReader

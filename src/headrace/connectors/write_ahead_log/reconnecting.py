@@ -8,9 +8,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError
 from headrace.connectors.write_ahead_log.arrivals import Arrivals
-from headrace.durations import Duration, microseconds
+from headrace.durations import Duration
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -28,13 +29,13 @@ class ReconnectingReceiver(Generic[_Connection]):
 
     Args:
         context: the run.
-        quiet: `settle` waits until no message has arrived for this long; None: it returns at once.
+        quiet: `settle` waits until no message has arrived for this long; None: it does not wait.
         retry_timeout: how long an unavailable server is retried; None: without a limit.
         backoff: the first and the longest pause before a reconnect, in seconds.
     """
 
     errors: ClassVar[tuple[type[Exception], ...]] = (OSError,)
-    """The errors of a connection that can't be opened or breaks."""
+    """The errors of a connection that cannot be opened or breaks."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class ReconnectingReceiver(Generic[_Connection]):
     ) -> None:
         self.source, self.arrivals, self.stopped = context.source, Arrivals(), threading.Event()
         self._quiet, self._backoff = quiet, backoff
-        self._timeout = inf if retry_timeout is None else microseconds(retry_timeout) / 1e6
+        self._timeout = inf if retry_timeout is None else seconds_of(retry_timeout)
         self._thread: threading.Thread | None = None
 
     def connect(self) -> _Connection:

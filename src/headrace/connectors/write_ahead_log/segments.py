@@ -29,7 +29,7 @@ class Segment:
     count: int = 0
     size: int = 0
     index: array[int] = field(default_factory=lambda: array("Q"))
-    """The places in the file of the records `first`, `first + STRIDE`, ..."""
+    """The file offsets of the records `first`, `first + STRIDE`, ..."""
 
     @property
     def end(self) -> int:
@@ -37,7 +37,7 @@ class Segment:
         return self.first + self.count
 
     def add(self, length: int) -> None:
-        """Account for a record of that length."""
+        """Add a record of that length to counts and index."""
         if self.count % STRIDE == 0:
             self.index.append(self.size)
         self.count += 1
@@ -46,11 +46,11 @@ class Segment:
     def read(self, start: int, end: int) -> bytes:
         """Return the records from a position up to another."""
         with self.path.open("rb") as file:
-            begins, ends = self._place(file.fileno(), start), self._place(file.fileno(), end)
+            begins, ends = self._file_offset(file.fileno(), start), self._file_offset(file.fileno(), end)
             return os.pread(file.fileno(), ends - begins, begins)
 
-    def _place(self, file: int, position: int) -> int:
-        """Return the place of a record in the file: the nearest indexed one, then record by record."""
+    def _file_offset(self, file: int, position: int) -> int:
+        """Return the file offset of a record: from the nearest indexed one, record by record."""
         if position >= self.end:
             return self.size
         indexed, further = divmod(position - self.first, STRIDE)

@@ -34,7 +34,7 @@ class LogReader:
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         raise SourceError(
-            f"{self._options.kind} has no end, so it can't be read as a batch",
+            f"{self._options.kind} has no end, so it cannot be read as a batch",
             where=context.source,
             hint="write the messages to files or a table, and read those",
         )

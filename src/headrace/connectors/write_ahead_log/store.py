@@ -70,13 +70,13 @@ class RecordStore:
             for position in range(begin, stop, limit):
                 yield position, _read(segment, position, min(position + limit, stop))
 
-    def limit_bytes(self, start: int, end: int, most: int) -> int:
-        """Return a position up to `end`, so that the range from `start` has about `most` bytes."""
+    def limit_bytes(self, start: int, end: int, max_bytes: int) -> int:
+        """Return a position up to `end`, so that the range from `start` has about `max_bytes`."""
         size = 0
         for segment in self._segments:
             if segment.end > start:
                 size += segment.size
-                if size >= most:
+                if size >= max_bytes:
                     return min(segment.end, end)
         return end
 

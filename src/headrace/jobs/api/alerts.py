@@ -23,13 +23,13 @@ def list_alerts(service: Service, job: str | None = None) -> list[AlertModel]:
 
 @router.get("/silences")
 def list_silences(service: Service) -> list[SilenceModel]:
-    """List the silences in force."""
+    """List the active silences."""
     return [SilenceModel(**asdict(silence)) for silence in service.alerts.silences(time.time())]
 
 
 @router.post("/silences", status_code=201)
 def add_silence(request: SilenceRequest, service: Service, sender: Sender) -> SilenceModel:
-    """Hold notifications back: of a job, of a rule, or of all."""
+    """Suppress the notifications of a job, of a rule, or all notifications."""
     until = time.time() + request.seconds
     silence = service.alerts.silence(until, sender.name, request.comment, request.job, request.rule)
     return SilenceModel(**asdict(silence))

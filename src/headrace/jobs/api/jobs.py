@@ -122,7 +122,7 @@ def state(job: JobId, service: Service, step: _Step = None, key: _Key = None) ->
 def explain_key(
     job: JobId, service: Service, key: Annotated[str, Query(max_length=1000)], step: _Step = None
 ) -> dict[str, Any]:
-    """Return the partial matches of a key and why they are not complete; the job is running."""
+    """Return the partial matches of a key in a running job, and why they are not complete."""
     return service.inquire(job, Inquiry(kind="why", step=step, key=key))
 
 
@@ -137,7 +137,7 @@ def samples(
 ) -> dict[str, Any]:
     """Return the first rows that pass an edge of a running job in the next micro-batch.
 
-    There are none if no row passes within 10 seconds. A row of more than 4096 characters is cut.
+    Empty if no row passes within 10 seconds. Rows of more than 4096 characters are truncated.
     """
     return service.inquire(job, Inquiry(kind="sample", step=step, rows=rows))
 

@@ -66,7 +66,7 @@ class AlertModel(BaseModel):
 
 
 class SilenceRequest(BaseModel):
-    """Holds notifications back."""
+    """Suppresses notifications."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -77,7 +77,7 @@ class SilenceRequest(BaseModel):
 
 
 class SilenceModel(BaseModel):
-    """A silence in force."""
+    """An active silence."""
 
     id: str
     until: float
@@ -126,9 +126,7 @@ class JobDetail(JobSummary):
     file: str
     phase: str = ""
     settings: dict[str, Any]
-    history: list[AttemptModel] = Field(
-        default_factory=list, description="The attempts, the first one first."
-    )
+    history: list[AttemptModel] = Field(default_factory=list, description="The attempts, oldest first.")
 
 
 class Created(BaseModel):

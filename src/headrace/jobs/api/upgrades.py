@@ -26,7 +26,7 @@ class SavepointRequest(BaseModel):
 
 
 class ScaleRequest(BaseModel):
-    """The numbers of state partitions and executors; a number that is missing stays."""
+    """The numbers of state partitions and executors; a missing number is not changed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,7 +43,7 @@ class SavepointModel(BaseModel):
 
 
 class Upgraded(Created):
-    """The id and the state of a job, and the savepoint that goes back."""
+    """The id and the state of a job, and the savepoint of the state before the upgrade."""
 
     savepoint: str | None = Field(description="For `restore`; null if the job had no checkpoint.")
 
@@ -57,13 +57,15 @@ def savepoint(job: JobId, body: SavepointRequest, service: Service) -> Created:
 @router.get("/{job}/savepoints")
 def savepoints(job: JobId, service: Service) -> list[SavepointModel]:
     """List the savepoints of a job, oldest first."""
-    made = list_savepoints(service.directory(service.get(job).id).checkpoint)
-    return [SavepointModel(name=each.name, created_at=each.created_at, epochs=each.epochs) for each in made]
+    savepoints = list_savepoints(service.directory(service.get(job).id).checkpoint)
+    return [
+        SavepointModel(name=each.name, created_at=each.created_at, epochs=each.epochs) for each in savepoints
+    ]
 
 
 @router.post("/{job}/restore")
 def restore(job: JobId, body: SavepointRequest, service: Service) -> Created:
-    """Bring back checkpoint and files of a savepoint, and start the job from there."""
+    """Restore checkpoint and files of a savepoint, and start the job from there."""
     return _answer(JobUpgrades(service).restore(service.get(job).id, body.name))
 
 

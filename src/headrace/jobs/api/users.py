@@ -99,14 +99,14 @@ def add_user(user: UserRequest, service: Service, _: Admin) -> dict[str, str]:
 def delete_user(name: str, service: Service, _: Admin) -> None:
     """Delete a user with all sessions and tokens; for admins."""
     if not PrincipalStore(service.database).delete_user(name):
-        raise UnknownJobError(f"no user has the name {name!r}", where="users")
+        raise UnknownJobError(f"unknown user {name!r}", where="users")
 
 
 @router.post("/tokens", status_code=201)
 def add_token(token: TokenRequest, service: Service, sender: Sender) -> dict[str, str]:
-    """Create a token of the sender, with the sender's role or a lesser one; it is shown once."""
+    """Create a token for the sender, with at most the sender's role; it is returned only once."""
     if _RANKS.index(token.role) > _RANKS.index(sender.role):
-        raise ForbiddenError(f"the role {sender.role} can't create a token of {token.role}", where="role")
+        raise ForbiddenError(f"the role {sender.role} cannot create a token of {token.role}", where="role")
     issued = PrincipalStore(service.database).issue_token(sender.name, token.role, token.label, token.seconds)
     return {"token": issued, "role": token.role}
 

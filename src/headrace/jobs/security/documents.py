@@ -1,4 +1,4 @@
-"""Restrictions on submitted pipelines, for services that others can reach."""
+"""Restrictions on submitted pipelines, for services that other machines can reach."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_submission(submission: Submission, policy: Policy) -> None:
 
     Raises:
         OptionError: a Python file, a working directory or a setting is not accepted.
-        DocumentError: with every place in the document that is not accepted.
+        DocumentError: with every part of the document that is not accepted.
     """
     check_memory(submission.settings, policy)
     if not policy.is_restricted:
@@ -54,7 +54,7 @@ def check_submission(submission: Submission, policy: Policy) -> None:
 
 
 def check_text(text: str, file: str, policy: Policy) -> None:
-    """Reject a document that uses files or code of this machine, before anything of it is loaded.
+    """Reject a document that uses files or code of this machine, before it is loaded.
 
     Raises:
         DocumentError: with every place that is not accepted.
@@ -118,7 +118,7 @@ def _code_problems(where: str, key: str, text: str) -> Iterator[Problem]:
     if _JAVA_CALL.search(text):
         yield Problem(where, "a function that calls Java is not accepted", _CODE)
     if _PATH_TABLE.search(text) or _QUOTE_AND_COMMENT.search(text):
-        yield Problem(where, "a path can't be queried as a table", _CODE)
+        yield Problem(where, "a path cannot be queried as a table", _CODE)
 
 
 def _expand(text: str) -> str:
@@ -134,7 +134,7 @@ def _parse(document: str, file: str) -> Any:
     try:
         return YAML(typ="safe").load(document)
     except YAMLError as error:
-        raise DocumentError([Problem(file, f"is no YAML document: {error}")]) from None
+        raise DocumentError([Problem(file, f"not a YAML document: {error}")]) from None
 
 
 def _texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:

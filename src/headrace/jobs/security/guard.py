@@ -1,4 +1,4 @@
-"""The guard: checks host, origin, size, credentials and role of every request before a handler sees it."""
+"""The guard: checks host, origin, size, credentials and role of every request before it reaches a handler."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ COOKIE = "headrace_session"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OPEN = re.compile(r"/api/v1/(health|login)|/login|/static/.*|/favicon\.ico")
 """Paths that need no credentials."""
+_UPLOAD = re.compile(r"/api/v1/jobs(/[0-9a-f]{12}/upgrade)?")
 _JOB = re.compile(r"/api/v1/jobs/([0-9a-f]{12})(/.*)?")
 _SMALL_BYTES = 2 << 20
 _TOO_LARGE = "the request is too large"
@@ -65,7 +66,7 @@ class Guard:
             await asyncio.to_thread(self._record, scope, principal, answer.status)
 
     async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
-        body = _LimitedBody(receive, _limit_of(scope))
+        body = _LimitedBody(receive, body_limit(scope["path"]))
         try:
             await self._app(scope, body.receive, answer.send)
         except ClientDisconnect:
@@ -145,7 +146,7 @@ class Guard:
 
 
 class _Answer:
-    """Adds headers to the response and keeps its status."""
+    """Adds headers to the response and records its status."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -172,16 +173,16 @@ class _Answer:
 
 
 class _LimitedBody:
-    """The body of a request; one without a declared length ends once it is too large."""
+    """The body of a request; a body without a declared length is cut off at the limit."""
 
-    def __init__(self, receive: Receive, most: int) -> None:
+    def __init__(self, receive: Receive, limit: int) -> None:
         self._receive = receive
-        self._most = most
+        self._limit = limit
         self._bytes = 0
 
     @property
     def is_too_large(self) -> bool:
-        return self._bytes > self._most
+        return self._bytes > self._limit
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -191,13 +192,18 @@ class _LimitedBody:
 
 def _check_length(scope: Scope, headers: Headers) -> tuple[int, str] | None:
     length = headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > _limit_of(scope):
+    if not length.isdecimal() or int(length) > body_limit(scope["path"]):
         return 413, _TOO_LARGE
     return None
 
 
-def _limit_of(scope: Scope) -> int:
-    return MAX_TOTAL_BYTES + _SMALL_BYTES if scope["path"] == "/api/v1/jobs" else _SMALL_BYTES
+def body_limit(path: str) -> int:
+    """Return the maximum size of a request body; only submissions and upgrades upload files.
+
+    >>> body_limit("/api/v1/jobs/3f2a9c01b7de/upgrade") > body_limit("/api/v1/jobs/3f2a9c01b7de/stop")
+    True
+    """
+    return MAX_TOTAL_BYTES + _SMALL_BYTES if _UPLOAD.fullmatch(path) else _SMALL_BYTES
 
 
 def _has_credentials(scope: Scope) -> bool:

@@ -1,4 +1,4 @@
-"""The access policy of a service: where it listens, who may log in, and what submitted documents may do."""
+"""The access policy of a service: address, logins, and restrictions of submitted documents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Policy:
     allow_code: bool = False
     """Accept Python and functions that call Java, if documents are restricted."""
     memory_limit: str | None = None
-    """The most memory that a job may request, and its default."""
+    """The maximum memory of a job, and its default."""
     token: str | None = field(default=None, repr=False)
     """A token with the role of an admin, from the environment."""
     tls: bool = False

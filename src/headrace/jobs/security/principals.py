@@ -14,15 +14,15 @@ from headrace.errors import OptionError
 from headrace.jobs.store.database import Database
 
 SESSION_SECONDS = 12 * 3600
-SHORTEST_PASSWORD = 10
+MIN_PASSWORD_LENGTH = 10
 _PREFIX = "hr_"
 _SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 _NO_USER = "0" * 32 + "$" + "0" * 128
-"""Compared with when the user is unknown, so that the answer takes as long."""
+"""Compared if the user is unknown, so that the response takes the same time."""
 
 
 class Role(StrEnum):
-    """Rights: a viewer reads, an operator also runs own jobs, an admin also changes those of others."""
+    """Rights: a viewer reads, an operator also runs own jobs, an admin also changes jobs of others."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -45,7 +45,7 @@ class Principal:
 
 
 class PrincipalStore:
-    """Users and tokens in the store; of passwords and tokens it holds only hashes."""
+    """Users and tokens in the store; passwords and tokens are stored as hashes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,8 +56,8 @@ class PrincipalStore:
         Raises:
             OptionError: the password is too short.
         """
-        if len(password) < SHORTEST_PASSWORD:
-            raise OptionError(f"expected at least {SHORTEST_PASSWORD} characters", where="password")
+        if len(password) < MIN_PASSWORD_LENGTH:
+            raise OptionError(f"expected at least {MIN_PASSWORD_LENGTH} characters", where="password")
         with self._database.transaction():
             self.delete_user(name)
             statement = "INSERT INTO users (name, role, secret, created) VALUES (?, ?, ?, ?)"
@@ -89,7 +89,7 @@ class PrincipalStore:
         return Principal(rows[0]["name"], Role(rows[0]["role"]), by_cookie=True)
 
     def issue_token(self, owner: str, role: Role, label: str = "", seconds: float | None = None) -> str:
-        """Create a token and return it; it can't be read again."""
+        """Create a token and return it; it cannot be read again."""
         token = _PREFIX + secrets.token_urlsafe(32)
         now = time.time()
         expires = None if seconds is None else now + seconds

@@ -7,7 +7,7 @@ import time
 from collections import deque
 
 WINDOW_SECONDS = 300.0
-MOST_FAILURES = 5
+MAX_FAILURES = 5
 
 
 class LoginThrottle:
@@ -28,14 +28,14 @@ class LoginThrottle:
         """True if one of the keys has failed too often."""
         at = time.monotonic() if now is None else now
         with self._lock:
-            return any(len(self._recent(key, at)) >= MOST_FAILURES for key in keys)
+            return any(len(self._recent(key, at)) >= MAX_FAILURES for key in keys)
 
     def fail(self, *keys: str, now: float | None = None) -> None:
         """Count a failed login."""
         at = time.monotonic() if now is None else now
         with self._lock:
             for key in keys:
-                self._failures.setdefault(key, deque(maxlen=MOST_FAILURES)).append(at)
+                self._failures.setdefault(key, deque(maxlen=MAX_FAILURES)).append(at)
 
     def _recent(self, key: str, at: float) -> deque[float]:
         failures = self._failures.get(key, deque())

@@ -21,7 +21,7 @@ class Database:
         """Connect; `url` is the path of a SQLite file or a PostgreSQL URL.
 
         Raises:
-            OptionError: the database can't be opened.
+            OptionError: the database cannot be opened.
         """
         self._url = url
         self._postgres = url.startswith(_POSTGRES)
@@ -75,7 +75,7 @@ class Database:
         try:
             return self._connect_postgres() if self._postgres else self._connect_sqlite()
         except Exception as error:
-            what = f"can't open the store: {without_passwords(str(error))}"
+            what = f"cannot open the store: {without_passwords(str(error))}"
             raise OptionError(what, where=without_passwords(self._url), hint="see --store") from None
 
     def _connect_postgres(self) -> Any:

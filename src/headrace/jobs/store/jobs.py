@@ -41,17 +41,17 @@ class JobStore:
         return [_job(row) for row in self._database.rows("SELECT * FROM jobs ORDER BY created DESC, id")]
 
     def active(self) -> list[Job]:
-        """Return the jobs that have a driver process or are going to have one, oldest first."""
+        """Return the active jobs, oldest first."""
         return [job for job in reversed(self.all_jobs()) if job.state.active]
 
     def move(self, job: Job, state: JobState, reason: str, **changes: Any) -> Job:
         """Change the state of a job, and further columns with it, in one transaction.
 
         Raises:
-            ConflictError: the job is in another state by now, or the transition is not legal.
+            ConflictError: the state of the job has changed, or the transition is not legal.
         """
         if not is_legal(job.state, state):
-            raise ConflictError(f"a job that is {job.state} can't become {state}", where=f"job {job.id}")
+            raise ConflictError(f"a job that is {job.state} cannot become {state}", where=f"job {job.id}")
         now = time.time()
         changed = replace(job, **changes, state=state, changed=now)
         with self._database.transaction():
@@ -83,7 +83,7 @@ class JobStore:
             _insert(self._database, "attempts", asdict(attempt))
 
     def attempts(self, job: str) -> list[Attempt]:
-        """Return the attempts of a job, the first one first."""
+        """Return the attempts of a job, oldest first."""
         rows = self._database.rows("SELECT * FROM attempts WHERE job = ? ORDER BY number", (job,))
         return [Attempt(**row) for row in rows]
 

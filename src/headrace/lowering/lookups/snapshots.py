@@ -36,7 +36,7 @@ class SnapshotTable:
     directory: str
     width: int
     columns: Mapping[str, str]
-    place: str
+    address: str
     retry_timeout: float = 0.0
 
     def connect(self) -> SnapshotReader:
@@ -107,12 +107,12 @@ class Snapshots:
         self._loaded_at: float | None = None
         self._content = ""
 
-    def table(self, place: str) -> SnapshotTable:
+    def table(self, address: str) -> SnapshotTable:
         """Return the table that workers read."""
         frame = self._read()
         added = [column for column in frame.schema if column.name not in self._on]
         casts = {column.name: _from_text(column.dataType.simpleString()) for column in added}
-        return SnapshotTable(str(self._directory), len(self._on), casts, place)
+        return SnapshotTable(str(self._directory), len(self._on), casts, address)
 
     def enter(self, epoch: int) -> None:
         """Activate the version of an epoch: the recorded one in a replay, otherwise the newest."""

@@ -38,7 +38,7 @@ def evaluate(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: fl
     if job["state"] not in ("running", "draining"):
         return Finding(0.0)
     if rule.alert == "no_data":
-        return _silence(rule, job["metrics"], memory, now)
+        return _no_data(rule, job["metrics"], memory, now)
     return _threshold(rule, job["metrics"])
 
 
@@ -52,8 +52,8 @@ def _threshold(rule: AlertRule, metrics: Mapping[str, Any]) -> Finding:
     }
     value, text = values[rule.alert]
     number = float(value or 0)
-    shown = _format(number) if rule.alert == "lag" else _format_seconds(number)
-    return Finding(number, f"{shown} {text}" if number > rule.above else None)
+    formatted = _format(number) if rule.alert == "lag" else _format_seconds(number)
+    return Finding(number, f"{formatted} {text}" if number > rule.above else None)
 
 
 def _format(number: float) -> str:
@@ -76,7 +76,7 @@ def _format_seconds(seconds: float) -> str:
     return f"{_format(seconds / size)} {unit}"
 
 
-def _silence(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
+def _no_data(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
     rows = float(metrics.get("rows_in") or 0)
     if memory.rows_in is None or memory.rows_in[1] != rows:
         memory.rows_in = (now, rows)
@@ -85,7 +85,7 @@ def _silence(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now
 
 
 def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
-    """Compare a counter with its value one period ago; before the first tick it was 0."""
+    """Compare a counter with its value one period ago, which is 0 before the first tick."""
     name = "restarts" if rule.alert == "restarts" else "mismatches"
     value = float(job["metrics"].get(name) or 0)
     past: deque[tuple[float, float]] = getattr(memory, name)
@@ -103,6 +103,6 @@ def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: flo
 def _describe_mismatches(job: Mapping[str, Any]) -> str:
     last = (job.get("mismatches") or [{}])[-1]
     if not last:
-        return "rows don't add up"
+        return "rows do not add up"
     place = f"`{last['step']}`, epoch {last['epoch']}"
-    return f"rows don't add up: {place}: expected {last['expected']}, accounted for {last['actual']}"
+    return f"rows do not add up: {place}: expected {last['expected']}, accounted for {last['actual']}"

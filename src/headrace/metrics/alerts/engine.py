@@ -37,18 +37,18 @@ class AlertEngine:
         self._firing = {(alert.job, alert.rule): alert for alert in store.firing()}
 
     def evaluate(self, jobs: Iterable[Mapping[str, Any]], now: float | None = None) -> None:
-        """Evaluate every rule for every job, then send what is due."""
+        """Evaluate every rule for every job, then send the notifications that are due."""
         at = time.time() if now is None else now
         names = {}
         for job in jobs:
             names[job["id"]] = job["name"]
             if job["id"] not in self._memories:
-                self._memories[job["id"]] = self._remember(job["id"], at)
+                self._memories[job["id"]] = self._restore_memory(job["id"], at)
             memory = self._memories[job["id"]]
             for rule in self._settings.rules:
                 if rule.job in (None, job["name"]):
                     self._update(rule, job["id"], evaluate(rule, job, memory, at), at)
-        self._forget(names)
+        self._remove_deleted(names)
         self._queue_notifications(at)
         self._send(names, at)
 
@@ -56,8 +56,8 @@ class AlertEngine:
         """Return the alerts that fire now."""
         return list(self._firing.values())
 
-    def _remember(self, job: str, at: float) -> JobMemory:
-        """Return a memory whose counters start where an earlier service has raised an alert."""
+    def _restore_memory(self, job: str, at: float) -> JobMemory:
+        """Return a memory whose counters start at the alerts that an earlier service raised."""
         memory = JobMemory()
         if alerts := [alert for alert in self._store.of(job) if alert.rule == "row_accounting"]:
             memory.mismatches.append((at, sum(alert.value for alert in alerts)))
@@ -102,8 +102,8 @@ class AlertEngine:
                 for notifier in self._notifiers:
                     notifier.send(notification)
 
-    def _forget(self, names: Mapping[str, str]) -> None:
-        """Drop deleted jobs."""
+    def _remove_deleted(self, names: Mapping[str, str]) -> None:
+        """Remove deleted jobs."""
         for job in self._memories.keys() - names.keys():
             del self._memories[job]
         for key in [key for key in self._firing if key[0] not in names]:

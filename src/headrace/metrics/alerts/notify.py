@@ -84,7 +84,7 @@ class BackgroundNotifier:
             except Exception as error:
                 if attempt == self.ATTEMPTS:
                     reason = without_passwords(str(error))
-                    _log.error("an alert can't be sent to %s: %s", self._place, reason)
+                    _log.error("an alert cannot be sent to %s: %s", self._place, reason)
             else:
                 return
 

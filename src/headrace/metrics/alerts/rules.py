@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from headrace.connectors.options import seconds_of
 from headrace.durations import microseconds
 from headrace.errors import DurationError, OptionError
 from headrace.yaml.variables import expand
@@ -61,12 +62,12 @@ class AlertRule(_Model):
     @property
     def seconds(self) -> float:
         """The time for which the condition must hold."""
-        return microseconds(self.for_, where="for") / 1_000_000
+        return seconds_of(self.for_)
 
     @property
     def period(self) -> float:
         """The period over which counters are compared, in seconds."""
-        return microseconds(self.within, where="within") / 1_000_000
+        return seconds_of(self.within)
 
 
 def describe(rule: AlertRule) -> str:
@@ -135,22 +136,22 @@ class AlertSettings(_Model):
     @property
     def wait_seconds(self) -> float:
         """The time for which the first alert of a job waits for others."""
-        return microseconds(self.group_wait, where="group_wait") / 1_000_000
+        return seconds_of(self.group_wait)
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> AlertSettings:
     """Read rules and channels from a YAML document; `${NAME}` is replaced from the environment.
 
     Raises:
-        OptionError: the file can't be read, or is wrong.
+        OptionError: the file cannot be read, or is invalid.
     """
     try:
         text = expand(file.read_text(), os.environ if environment is None else environment)
         return AlertSettings.model_validate(YAML(typ="safe").load(text) or {})
     except OSError as error:
-        raise OptionError(f"can't be read: {error.strerror}", where=str(file)) from None
+        raise OptionError(f"cannot be read: {error.strerror}", where=str(file)) from None
     except YAMLError as error:
-        raise OptionError(f"is no YAML document: {error}", where=str(file)) from None
+        raise OptionError(f"not a YAML document: {error}", where=str(file)) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))

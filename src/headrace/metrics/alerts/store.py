@@ -28,7 +28,7 @@ class Alert:
 
 @dataclass(frozen=True)
 class Silence:
-    """Holds notifications back: of a job, of a rule, or of both."""
+    """Suppresses the notifications of a job, of a rule, or of a rule for a job."""
 
     id: str
     until: float
@@ -38,7 +38,7 @@ class Silence:
     rule: str | None = None
 
     def covers(self, alert: Alert, at: float) -> bool:
-        """True if it holds the notification of an alert back."""
+        """True if the silence suppresses the notification of an alert."""
         return at < self.until and self.job in (None, alert.job) and self.rule in (None, alert.rule)
 
 
@@ -63,9 +63,9 @@ class AlertStore:
         query = "SELECT * FROM alerts WHERE job = ? ORDER BY since DESC"
         return [Alert(**row) for row in self._database.rows(query, (job,))]
 
-    def recent(self, most: int = 200) -> list[Alert]:
+    def recent(self, limit: int = 200) -> list[Alert]:
         """Return the last alerts of all jobs, the newest first."""
-        query = f"SELECT * FROM alerts ORDER BY since DESC LIMIT {int(most)}"
+        query = f"SELECT * FROM alerts ORDER BY since DESC LIMIT {int(limit)}"
         return [Alert(**row) for row in self._database.rows(query)]
 
     def silence(self, until: float, owner: str, comment: str, job: str | None, rule: str | None) -> Silence:
@@ -75,7 +75,7 @@ class AlertStore:
         return silence
 
     def silences(self, now: float) -> list[Silence]:
-        """Return the silences in force."""
+        """Return the active silences."""
         query = "SELECT * FROM silences WHERE until > ? ORDER BY until"
         return [Silence(**row) for row in self._database.rows(query, (now,))]
 
@@ -84,7 +84,7 @@ class AlertStore:
         return self._database.execute("DELETE FROM silences WHERE id = ?", (silence,)) == 1
 
     def is_silenced(self, alert: Alert, now: float) -> bool:
-        """True if a silence holds the notification of an alert back."""
+        """True if a silence suppresses the notification of an alert."""
         return any(silence.covers(alert, now) for silence in self.silences(now))
 
     def _replace(self, table: str, row: dict[str, Any]) -> None:

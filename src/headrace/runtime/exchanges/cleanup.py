@@ -53,8 +53,7 @@ def _committed_files(checkpoint: Path, exchange: Path) -> Iterator[str]:
     epochs = sorted(int(file.name) for file in (spark / "commits").glob("[0-9]*"))
     if len(epochs) < 2:
         return
-    lines = (spark / "offsets" / str(epochs[-2])).read_text().splitlines()[2:]
-    for source, offset in enumerate(lines):
+    for source, offset in enumerate(_read_lines(spark / "offsets" / str(epochs[-2]))[2:]):
         if '"logOffset"' in offset:
             last = json.loads(offset)["logOffset"]
             yield from _logged_files(spark / "sources" / str(source), last, exchange)
@@ -63,8 +62,16 @@ def _committed_files(checkpoint: Path, exchange: Path) -> Iterator[str]:
 def _logged_files(log: Path, last: int, exchange: Path) -> Iterator[str]:
     """Yield the names of files that a file source has logged up to an offset, some of them repeatedly."""
     for file in log.glob("[0-9]*"):
-        for line in file.read_text().splitlines()[1:]:
+        for line in _read_lines(file)[1:]:
             entry = json.loads(line)
             path = Path(unquote(urlparse(entry["path"]).path))
             if entry["batchId"] <= last and path.parent == exchange:
                 yield path.name
+
+
+def _read_lines(file: Path) -> list[str]:
+    """Return the lines of a log file; none if Spark has deleted it, as it does after compaction."""
+    try:
+        return file.read_text().splitlines()
+    except FileNotFoundError:
+        return []

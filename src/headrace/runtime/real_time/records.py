@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.kafka import Kafka, properties, records
+from headrace.connectors.row_encoding import fields_of
 from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import HIDDEN, OUTPUT
 from headrace.lowering.lowering import Lowering
@@ -56,7 +57,7 @@ def kafka_of(sink: Sink) -> Kafka:
 def _records(frame: DataFrame, sinks: list[Sink]) -> DataFrame:
     """Return the records of rows without tags, for the only sink."""
     [sink] = sinks
-    fields = records.fields_of(frame.schema.jsonValue())
+    fields = fields_of(frame.schema.jsonValue())
     visible = {name: field for name, field in fields.items() if not name.startswith(HIDDEN)}
     return frame.selectExpr(*_with_names(records.expressions(kafka_of(sink), visible, where=sink.name)))
 
@@ -66,9 +67,7 @@ def _record_expressions(raw: DataFrame, step: Any, sink: Sink) -> list[str]:
     column = f"{HIDDEN}{sink.input.output or 'main'}"
     held = next(field["type"] for field in raw.schema.jsonValue()["fields"] if field["name"] == column)
     renamed = {hidden_key(name): name for name in step.key_names}
-    by_name = {
-        renamed.get(name, name): field for name, field in records.fields_of(held, within=column).items()
-    }
+    by_name = {renamed.get(name, name): field for name, field in fields_of(held, within=column).items()}
     fields = {name: field for name, field in by_name.items() if not name.startswith(HIDDEN)}
     return records.expressions(kafka_of(sink), fields, where=sink.name)
 

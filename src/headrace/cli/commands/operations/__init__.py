@@ -1,1 +1,1 @@
-"""Commands that operate a pipeline beside its runs: compare versions, savepoints, a local cluster."""
+"""Commands for operations: compare versions of a pipeline, savepoints, a local cluster."""

@@ -1,17 +1,17 @@
-"""`headrace cluster`: a Spark standalone cluster on this machine, to try a pipeline on."""
+"""`headrace cluster`: a Spark standalone cluster on this machine."""
 
 from __future__ import annotations
 
 import os
 import sys
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headrace.cli.options import AsJson, flag
-from headrace.cli.terminal.output import say, show, show_json
+from headrace.cli.terminal.following import wait_for_interrupt
+from headrace.cli.terminal.output import print_message, show, show_json
 from headrace.errors import OptionError, SetupError
 from headrace.runtime.progress.interrupts import Interrupts
 
@@ -57,19 +57,17 @@ def up(
     width = cores or max(1, (os.cpu_count() or 1) // workers)
     options = spark_cluster.ClusterOptions(workers, width, memory, port)
     with Interrupts() as interrupts:
-        started = spark_cluster.start(directory, options, report=say)
+        started = spark_cluster.start(directory, options, report=print_message)
         if json:
             show_json(_as_json(started))
         else:
             show(started.master)
         sys.stdout.flush()
         if detach:
-            say(f"headrace cluster down{f' --dir {directory}' if directory else ''} ends it")
+            print_message(f"headrace cluster down{f' --dir {directory}' if directory else ''} ends it")
             return
-        say("Ctrl-C ends it")
-        waiting = threading.Event()
-        while not interrupts.count and started.running:
-            waiting.wait(0.2)
+        print_message("Ctrl-C ends it")
+        wait_for_interrupt(interrupts, lambda: started.running)
         started.stop()
     if not interrupts.count:
         hint = f"its logs are in {started.directory}"
@@ -84,7 +82,7 @@ def down(directory: _Directory = None, json: AsJson = False) -> None:
     if json:
         show_json({"ended": running.master})
     else:
-        say(f"ended {running.master}; its logs stay in {running.directory}", "good")
+        print_message(f"ended {running.master}; its logs stay in {running.directory}", "good")
 
 
 @cluster.command()

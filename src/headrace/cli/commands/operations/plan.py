@@ -65,7 +65,7 @@ def plan(
 
 
 def lines_of(comparison: Comparison, old: Path, new: Path) -> Iterator[Line]:
-    """Yield a table of the steps, one of the sinks, and the commands that come next."""
+    """Yield a table of the steps, one of the sinks, and the next commands."""
     yield (("steps", "heading"),)
     yield from _table(
         [(change.step, change.verb, change.verdict) for change in comparison.steps], _notes(comparison)

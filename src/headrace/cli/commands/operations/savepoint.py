@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headrace.cli.options import AsJson, PipelineFile, PipelineName
-from headrace.cli.terminal.output import say, show, show_json
+from headrace.cli.options import AsJson, CheckpointDirectory, PipelineFile, PipelineName
+from headrace.cli.terminal.output import print_message, show, show_json
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -20,9 +20,6 @@ savepoint = typer.Typer(
 )
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="The savepoint, such as before-v2.")]
-Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="DIRECTORY", help="The checkpoint directory; default: .headrace/NAME.")
-]
 
 
 @savepoint.command()
@@ -30,7 +27,7 @@ def create(
     file: PipelineFile,
     name: SavepointName,
     *,
-    checkpoint: Checkpoint = None,
+    checkpoint: CheckpointDirectory = None,
     pipeline: PipelineName = None,
     json: AsJson = False,
 ) -> None:
@@ -45,16 +42,20 @@ def create(
     from headrace.checkpoints.savepoints import create_savepoint
 
     graph, directory = _load(file, pipeline, checkpoint)
-    made = create_savepoint(graph.name, directory, name)
+    created = create_savepoint(graph.name, directory, name)
     if json:
-        show_json({**asdict(made), "path": str(made.path)})
+        show_json({**asdict(created), "path": str(created.path)})
     else:
-        say(f"{graph.name}: savepoint {name} is in {made.path}", "good")
+        print_message(f"{graph.name}: savepoint {name} is in {created.path}", "good")
 
 
 @savepoint.command("list")
 def list_(
-    file: PipelineFile, *, checkpoint: Checkpoint = None, pipeline: PipelineName = None, json: AsJson = False
+    file: PipelineFile,
+    *,
+    checkpoint: CheckpointDirectory = None,
+    pipeline: PipelineName = None,
+    json: AsJson = False,
 ) -> None:
     """List the savepoints of a pipeline, oldest first, with the last epoch of each query."""
     from headrace.checkpoints.savepoints import list_savepoints
@@ -68,7 +69,7 @@ def list_(
         epochs = ", ".join(f"{query} {_epoch(last)}" for query, last in each.epochs.items())
         show(f"{each.name}  {each.created_at}  {epochs}")
     if not savepoints:
-        say("there are no savepoints", "warn")
+        print_message("there are no savepoints", "warn")
 
 
 @savepoint.command()
@@ -76,7 +77,7 @@ def restore(
     file: PipelineFile,
     name: SavepointName,
     *,
-    checkpoint: Checkpoint = None,
+    checkpoint: CheckpointDirectory = None,
     pipeline: PipelineName = None,
     json: AsJson = False,
 ) -> None:
@@ -95,7 +96,7 @@ def restore(
     graph, directory = _load(file, pipeline, checkpoint)
     savepoint = find_savepoint(directory, name)
     for line in describe_restore(graph, directory, name):
-        say(line)
+        print_message(line)
     aside = restore_savepoint(graph.name, directory, name)
     if json:
         show_json({**asdict(savepoint), "moved_aside": str(aside) if aside else None})
@@ -106,7 +107,7 @@ def delete(
     file: PipelineFile,
     name: SavepointName,
     *,
-    checkpoint: Checkpoint = None,
+    checkpoint: CheckpointDirectory = None,
     pipeline: PipelineName = None,
     json: AsJson = False,
 ) -> None:
@@ -118,7 +119,7 @@ def delete(
     if json:
         show_json({"name": name, "deleted": True})
     else:
-        say(f"{graph.name}: savepoint {name} is deleted")
+        print_message(f"{graph.name}: savepoint {name} is deleted")
 
 
 def _load(file: Path, pipeline: str | None, checkpoint: Path | None) -> tuple[Graph, Path]:

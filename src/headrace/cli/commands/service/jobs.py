@@ -10,9 +10,16 @@ import typer
 
 from headrace.cli.commands.service.client import Client, upload
 from headrace.cli.commands.service.listing import describe_job, list_jobs
-from headrace.cli.options import AsJson, PipelineFile, PipelineName, check_pacing, flag
+from headrace.cli.options import (
+    AsJson,
+    PipelineFile,
+    PipelineName,
+    check_file,
+    check_pacing,
+    flag,
+    parse_pairs,
+)
 from headrace.cli.terminal.output import show, show_json
-from headrace.errors import LoadError, OptionError
 
 jobs = typer.Typer(no_args_is_help=True, help="Submit, list, show, stop, drain and delete jobs.")
 
@@ -64,8 +71,7 @@ def submit(
     - `headrace jobs submit fraud.yaml`
     - `headrace jobs submit fraud.py homes.csv events/ --url http://jobs.example:8642`
     """
-    if not file.is_file():
-        raise LoadError("there is no such file", where=str(file))
+    check_file(file)
     check_pacing("submit", once, drain, every, real_time)
     settings = {
         "until": "caught_up" if once else "drained" if drain else None,
@@ -73,7 +79,7 @@ def submit(
         "every": every,
         "master": master,
         "memory": memory,
-        "conf": dict(_setting(item) for item in conf or []),
+        "conf": parse_pairs(conf, where="--conf", example="spark.driver.memory=2g"),
         "restart_limit": restarts,
         "pipeline": pipeline,
     }
@@ -126,7 +132,7 @@ def sample(
     step: Annotated[
         str, typer.Option(metavar="STEP", help="A step, `step.output`, or a sink: the rows it reads.")
     ],
-    rows: Annotated[int, typer.Option(metavar="NUMBER", help="At most so many rows.")] = 10,
+    rows: Annotated[int, typer.Option(metavar="NUMBER", help="The maximum number of rows.")] = 10,
     json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -181,12 +187,3 @@ def delete(job: JobId, json: AsJson = False, url: Url = None) -> None:
 def _request(job: str, verb: str, url: str | None, json: bool) -> None:
     answer: dict[str, Any] = Client(url).post(f"/jobs/{job}/{verb}")
     show_json(answer) if json else show(f"{answer['id']} {answer['state']}")
-
-
-def _setting(item: str) -> tuple[str, str]:
-    key, equals, value = item.partition("=")
-    if not equals or not key.strip():
-        raise OptionError(
-            f"expected KEY=VALUE, got {item!r}", where="--conf", hint="as spark.driver.memory=2g"
-        )
-    return key.strip(), value.strip()

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.options import flag
-from headrace.cli.terminal.output import say
+from headrace.cli.terminal.output import print_message
 from headrace.errors import OptionError
 
 HOST, PORT = "127.0.0.1", 8642
@@ -43,14 +43,15 @@ def serve(
     allow_files: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIRECTORY", help="On other addresses: files that submitted documents may name."
+            metavar="DIRECTORY",
+            help="On other addresses: the files that submitted documents may read and write.",
         ),
     ] = None,
     allow_code: Annotated[
         bool, flag("--allow-code", help="On other addresses: accept Python in submitted pipelines.")
     ] = False,
     memory_limit: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Most memory of a job, and its default, as 2g.")
+        str | None, typer.Option(metavar="SIZE", help="Maximum and default memory of a job, such as 2g.")
     ] = None,
     tls_certificate: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The certificate, to serve https.")
@@ -59,7 +60,8 @@ def serve(
 ) -> None:
     """Run jobs: REST, metrics and live pages in one process.
 
-    Each job is a process of its own: jobs go on while the service is down, and the next service finds them.
+    Each job is a separate process: jobs continue while the service is down, and the next service resumes
+    supervision.
 
     For example:
 
@@ -92,7 +94,7 @@ def serve(
         port = port or free_ports(1)[0]
         check_address(service, port)
         address = f"[{host}]" if ":" in host else host
-        say(f"jobs: {'https' if policy.tls else 'http'}://{address}:{port}  data: {service.data}")
+        print_message(f"jobs: {'https' if policy.tls else 'http'}://{address}:{port}  data: {service.data}")
         run_server(service, port=port, certificate=tls_certificate, key=tls_key)
 
 

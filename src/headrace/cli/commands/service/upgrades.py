@@ -9,9 +9,8 @@ import typer
 
 from headrace.cli.commands.service.client import Client, upload
 from headrace.cli.commands.service.jobs import JobId, Url
-from headrace.cli.options import AsJson, PipelineFile
-from headrace.cli.terminal.output import say, show, show_json
-from headrace.errors import LoadError
+from headrace.cli.options import AsJson, PipelineFile, check_file
+from headrace.cli.terminal.output import print_message, show, show_json
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="The savepoint, such as before-v2.")]
 
@@ -48,13 +47,12 @@ def upgrade(
 
     - `headrace jobs upgrade 3f2a9c01b7de fraud-v2.yaml`
     """
-    if not file.is_file():
-        raise LoadError("there is no such file", where=str(file))
+    check_file(file)
     parts = upload(file, data or [], file.resolve().parent)
     answer = Client(url).post(f"/jobs/{job}/upgrade", files=parts)
     _print(answer, json)
     if answer["savepoint"] and not json:
-        say(f"headrace jobs restore {job} {answer['savepoint']} goes back")
+        print_message(f"to go back: headrace jobs restore {job} {answer['savepoint']}")
 
 
 def scale(
@@ -71,7 +69,7 @@ def scale(
 ) -> None:
     """Change the number of state partitions and executors of a job.
 
-    A running job is stopped gracefully; its next attempt rewrites the state and goes on from there. A stopped
+    A running job is stopped gracefully; its next attempt rewrites the state and continues. A stopped
     job stays stopped.
 
     For example:

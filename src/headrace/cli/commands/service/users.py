@@ -15,7 +15,7 @@ from headrace.cli.terminal.output import show, show_json
 from headrace.errors import OptionError
 
 if TYPE_CHECKING:
-    from headrace.jobs.security.principals import PrincipalStore
+    from headrace.jobs.security.principals import PrincipalStore, Role
 
 users = typer.Typer(no_args_is_help=True, help="Add, list and delete users and tokens of a job service.")
 
@@ -34,15 +34,12 @@ _DATA = Path(".headrace/service")
 @users.command()
 def add(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: Store = None) -> None:
     """Add or change a user; the password is read from HEADRACE_PASSWORD or from the terminal."""
-    from headrace.jobs.security.principals import Role
-
-    if role not in list(Role):
-        raise OptionError(f"expected viewer, operator or admin, got {role!r}", where="--role")
+    chosen = _parse_role(role)
     password = os.environ.get("HEADRACE_PASSWORD") or typer.prompt(
         "Password", hide_input=True, confirmation_prompt=True
     )
     with _open(data, store) as principals:
-        principals.add_user(name, password, Role(role))
+        principals.add_user(name, password, chosen)
     show(f"{name} {role}")
 
 
@@ -63,19 +60,24 @@ def delete(name: Name, data: Data = _DATA, store: Store = None) -> None:
     """Delete a user with all sessions and tokens."""
     with _open(data, store) as principals:
         if not principals.delete_user(name):
-            raise OptionError(f"no user has the name {name!r}", where="users")
+            raise OptionError(f"unknown user {name!r}", where="users")
     show(f"{name} deleted")
 
 
 @users.command()
 def token(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: Store = None) -> None:
     """Create a token for programs and print it; send it as `Authorization: Bearer TOKEN`."""
+    chosen = _parse_role(role)
+    with _open(data, store) as principals:
+        typer.echo(principals.issue_token(name, chosen, "command line"))
+
+
+def _parse_role(role: str) -> Role:
     from headrace.jobs.security.principals import Role
 
     if role not in list(Role):
         raise OptionError(f"expected viewer, operator or admin, got {role!r}", where="--role")
-    with _open(data, store) as principals:
-        typer.echo(principals.issue_token(name, Role(role), "command line"))
+    return Role(role)
 
 
 @contextmanager
