@@ -73,7 +73,7 @@ class ProcessorRuntime:
     """The columns of each output; the main one is `main`."""
     name: str
     timeout: float | None = None
-    """The longest that a call may take, in seconds."""
+    """The timeout of a call, in seconds."""
     converters: Converters | None = None
     """Conversions of annotated state; None to read the annotations here."""
     calls: int = 0
