@@ -235,7 +235,9 @@ def test_a_broker_is_refused_a_port_that_is_taken_and_a_directory_in_use(
 
 
 def test_a_broker_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"kafka up: .* cannot be formatted as a Kafka directory: .*num\.partitions"):
+    with pytest.raises(
+        SetupError, match=r"kafka up: .* cannot be formatted as a Kafka directory: .*num\.partitions"
+    ):
         kafka_server.start(tmp_path, port=0, settings={"num.partitions": "many"})
     (tmp_path / "node-1" / "data").mkdir(parents=True)
     (tmp_path / "node-1" / "data" / "meta.properties").write_text("version=9\n")

@@ -34,9 +34,7 @@ def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_a_java_that_was_passed_over_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    assert (
-        f"skipped JAVA_HOME: {tmp_path}/bin/java is not an executable file" in find_by_name("java").fact
-    )
+    assert f"skipped JAVA_HOME: {tmp_path}/bin/java is not an executable file" in find_by_name("java").fact
 
 
 def test_a_kernel_for_another_spark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
