@@ -183,7 +183,7 @@ def test_a_request_that_is_too_large_is_refused(client: httpx.Client) -> None:
 
 
 def test_an_upgrade_may_be_as_large_as_a_submission(client: httpx.Client) -> None:
-    files = [("pipeline", ("p.yaml", DOCUMENT)), ("data", ("rows.csv", bytes(3 << 20)))]
+    files = [("pipeline", ("p.yaml", DOCUMENT.encode())), ("data", ("rows.csv", bytes(3 << 20)))]
     assert client.post("/api/v1/jobs/0123456789ab/upgrade", files=files).status_code == 404
 
 
