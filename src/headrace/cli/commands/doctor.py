@@ -36,8 +36,8 @@ def doctor(
 
     def lines(check: Check, width: int) -> list[Line]:
         mark, role = _MARKS[check.status]
-        mend: list[Line] = [((f"    {' ' * width}fix: ", "hint"), (check.mend, "bold"))] if check.mend else []
-        return [((f"  {mark} ", role), (f"{check.name:<{width}}", "name"), (check.fact, "fact")), *mend]
+        fix: list[Line] = [((f"    {' ' * width}fix: ", "hint"), (check.fix, "bold"))] if check.fix else []
+        return [((f"  {mark} ", role), (f"{check.name:<{width}}", "name"), (check.fact, "fact")), *fix]
 
     if json:
         show_json({"healthy": is_healthy, "checks": [asdict(check) for check in checks]})
