@@ -18,6 +18,7 @@ from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.inquiries import Inquiry, inquire
 from headrace.jobs.model import Job
 from headrace.jobs.reporting import Reporter
+from headrace.jobs.sample_runs import SampleRuns
 from headrace.jobs.security.documents import check_submission, limit_memory
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError, JobState
@@ -64,6 +65,7 @@ class JobService:
             OptionError: another service holds the directory, or the store can't be opened.
         """
         self.policy = policy or Policy()
+        self.sample_runs = SampleRuns(self.policy)
         self.data = data.resolve()
         self._resources = ExitStack()
         self._lock_data()
