@@ -141,8 +141,8 @@ def edit_page(request: Request, feed: FeedOf, job: JobOf, dead_letters: str = ""
     """Edit the document of a job and test it, with the `dead_letters` of a source if it names some."""
     file, text = feed.document(job.id)
     editable = file.endswith((".yaml", ".yml"))
-    letters = read_payloads(feed.checkpoint(job.id), dead_letters) if dead_letters else None
-    rows = {letters.source: letters.lines} if letters is not None else {}
+    letters = read_payloads(feed.checkpoint(job.id), dead_letters)
+    rows = {letters.source: letters.lines} if letters else {}
     state: dict[str, Any] = {"directory": feed.directory(job.id), "file": file, "rows": rows}
     state["running"] = job.state == "running"
     shown = {"file": file, "text": text, "editable": editable, "letters": letters}

@@ -72,11 +72,22 @@ def test_payloads_of_dead_letters_become_lines_of_sample_rows(tmp_path: Path) ->
     letters = [{"raw": base64.b64encode(each).decode(), "reason": "r"} for each in raw]
     write_rows(tmp_path, "tx.dead_letters", *letters, {"reason": "without a payload"})
     payloads = read_payloads(tmp_path, "tx.dead_letters")
+    assert payloads is not None
     lines = payloads.lines.split("\n")
     assert lines == ['{"id": "x"}', '"two\\nlines"', '"\\"quoted\\""', '" "', "last"]
     assert (payloads.source, payloads.count, payloads.unreadable, payloads.stored) == ("tx", 5, 1, 6)
-    assert read_payloads(tmp_path, "tx.dead_letters", limit=2).lines == '" "\nlast'
-    assert read_payloads(tmp_path, "../tx.dead_letters").count == 0
+    newest = read_payloads(tmp_path, "tx.dead_letters", limit=2)
+    assert newest is not None
+    assert newest.lines == '" "\nlast'
+    assert read_payloads(tmp_path, "../tx.dead_letters") is None
+
+
+def test_row_with_a_line_separator_of_unicode_is_one_row(tmp_path: Path) -> None:
+    directory = tmp_path / "unrouted" / "totals.late"
+    directory.mkdir(parents=True)
+    (directory / "part.json").write_text('{"reason": "late", "note": "a\u2028b\x85c"}\n')
+    [row] = read_rows(tmp_path, "totals.late")
+    assert row.values["note"] == "a\u2028b\x85c"
 
 
 def test_sink_has_the_epoch_of_its_ledger_beside_that_of_its_query() -> None:

@@ -71,14 +71,18 @@ def read_rows(checkpoint: Path, name: str, *, search: str = "", limit: int = 200
     return [_row(json.loads(line)) for line in reversed(deque(lines, maxlen=limit))]
 
 
-def read_payloads(checkpoint: Path, name: str, *, limit: int = PAYLOADS) -> Payloads:
+def read_payloads(checkpoint: Path, name: str, *, limit: int = PAYLOADS) -> Payloads | None:
     """Return the payloads of the newest dead letters of a source as lines of sample rows, oldest first.
+
+    None if there are none.
 
     A payload with line breaks is written as a JSON string. Payloads that are not text are counted only.
     """
     known = {output.name for output in list_side_outputs(checkpoint)}  # never a path of the request
     stored = [json.loads(line) for line in _lines(checkpoint / DIRECTORY / name)] if name in known else []
     raw = [row["raw"] for row in stored if row.get("raw") is not None]
+    if not raw:
+        return None
     texts = [_payload(value) for value in raw[-limit:]]
     lines = [_as_line(text) for text in texts if text is not None]
     return Payloads(name.rpartition(".")[0], "\n".join(lines), len(lines), texts.count(None), len(raw))
@@ -99,7 +103,8 @@ def _as_line(text: str) -> str:
 def _lines(directory: Path) -> Iterator[str]:
     files = sorted(directory.glob("*.json"), key=lambda file: file.stat().st_mtime)
     for file in files[-_LAST_FILES:]:
-        yield from file.read_text(errors="replace").splitlines()
+        content = file.read_text(errors="replace")
+        yield from (line for line in content.split("\n") if line)  # a text may contain U+2028
 
 
 def _row(content: dict[str, Any]) -> StoredRow:

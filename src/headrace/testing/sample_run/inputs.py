@@ -98,7 +98,7 @@ def split_batches(name: str, text: str) -> list[list[Line]]:
         OptionError: there are too many lines.
     """
     batches: list[list[Line]] = [[]]
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # other separators can be part of a record
         if line.strip():
             batches[-1].append(Line(number, line.strip()))
         elif batches[-1]:
