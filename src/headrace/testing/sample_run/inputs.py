@@ -120,7 +120,7 @@ def read_object(name: str, line: Line) -> dict[str, Any]:
     Raises:
         DocumentError: it is none.
     """
-    content = _parse(line.text)
+    content = parse(line.text)
     if not isinstance(content, dict):
         raise_problem(place_of(name, line.number), "expected a JSON object", _ROW_HINT)
     return content
@@ -139,7 +139,7 @@ def feed_of(source: Source, line: Line, errors: ErrorCollector) -> Mapping[str, 
 
 def _record(source: Source, line: Line, errors: ErrorCollector) -> bytes:
     assert source.format is not None
-    content = _parse(line.text)
+    content = parse(line.text)
     if isinstance(content, str):
         return content.encode()
     schema = schema_of(source)
@@ -149,7 +149,7 @@ def _record(source: Source, line: Line, errors: ErrorCollector) -> bytes:
     return record_of(value, source.format, schema, errors)
 
 
-def _parse(text: str) -> Any:
+def parse(text: str) -> Any:
     """Return the value of JSON text; None if it is none."""
     try:
         return json.loads(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.lookup import Lookup
-from headrace.testing.sample_run.inputs import Line, place_of, read_object
+from headrace.testing.sample_run.inputs import Line, parse, place_of, read_object
 from headrace.testing.transcripts.script import decodes, schema_of
 from headrace.testing.transcripts.values import micros_of_plain
 from headrace.yaml.errors import ErrorCollector, raise_problem
@@ -77,12 +78,9 @@ def _json(format_: Format | None) -> Json:
 def _with_metadata(node: Source, lines: Lines) -> Schema:
     """Return the schema of a source with its metadata columns, whose types are those of the sample rows."""
     own, names = schema_of(node), node.connector.metadata_columns
-    if not names:
-        return own
-    rows = [read_object(node.name, line) for line in lines]
-    return Schema(
-        (*own.fields, *Schema.of({name: type_of([row.get(name) for row in rows]) for name in names}).fields)
-    )
+    rows = [row for line in lines if isinstance(row := parse(line.text), dict)]
+    added = {name: type_of([row.get(name) for row in rows]) for name in names}
+    return Schema((*own.fields, *Schema.of(added).fields)) if added else own
 
 
 def _lookup(node: Lookup, lines: Lines) -> Lookup:
@@ -104,7 +102,7 @@ def _lookup(node: Lookup, lines: Lines) -> Lookup:
 def _rules(node: MatchRules, lines: Lines, directory: Path) -> MatchRules:
     if not isinstance(node.table, Connector):
         return node
-    file = directory / f"{node.name}.rules.jsonl"
+    file = directory / f"{uuid.uuid4().hex}.jsonl"
     file.write_text("".join(f"{line.text}\n" for line in _require(node.name, lines)))
     return replace(node, table=str(file))
 
