@@ -236,7 +236,7 @@ class SimulatedFeed:
                 lag=1_430_000 if lagging else 0,
                 accounting=held if step["stateful"] else {},
                 balanced=True if step["stateful"] else None,
-                ledger_epoch=40 if step["kind"] == "sink" else None,
+                ledger_epoch=40 if step["name"].endswith("_table") else None,
             )
         return JobFigures(
             read,

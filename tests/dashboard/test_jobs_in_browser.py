@@ -107,12 +107,12 @@ assert "sensor-1" in json.loads((place / "request.json").read_text())["rows"]["r
         page = open_page(f"{url}/new")
         expect(page.locator("#checked")).to_have_text("✓ Valid")
         page.get_by_text("Test on sample rows").click()
-        page.get_by_label("readings").fill('{"sensor": "sensor-1", "value": 2.5}')
+        page.get_by_role("textbox", name="readings").fill('{"sensor": "sensor-1", "value": 2.5}')
         page.get_by_role("button", name="Run the test").click()
         result = page.locator("#test-result")
         expect(result.get_by_role("row", name="sensor-1")).to_contain_text("2.5")
         expect(result).to_contain_text("2 late rows dropped by Spark's own operators")
-        page.get_by_label("readings").fill("no row")
+        page.get_by_role("textbox", name="readings").fill("no row")
         service.sample_runs = SampleRuns(
             service.policy, command=[sys.executable, "-c", "raise SystemExit(3)"]
         )

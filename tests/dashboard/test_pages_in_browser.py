@@ -188,9 +188,9 @@ def test_document_is_tested_on_rows_of_the_running_job(simulated_url: str, open_
     page = open_page(f"{simulated_url}{JOB}/edit")
     expect(page.locator("#checked")).to_have_text("✓ Valid")
     page.get_by_text("Test on sample rows").click()
-    rows = page.get_by_label("payments")
+    rows = page.get_by_role("textbox", name="payments")
     expect(rows).to_have_value(re.compile('^{"card": "c1", "amount": 12.5.*\n'))
-    expect(page.get_by_label("with_home lookup table")).to_have_value("")
+    expect(page.get_by_role("textbox", name="with_home lookup table")).to_have_value("")
     page.get_by_role("button", name="Run the test").click()
     expect(page.locator("#test-status")).to_have_text("✓ Done, nothing was written")
     result = page.locator("#test-result")
@@ -204,7 +204,7 @@ def test_problems_of_a_test_are_at_their_lines(simulated_url: str, open_page: Op
     page = open_page(f"{simulated_url}{JOB}/edit")
     expect(page.locator("#checked")).to_have_text("✓ Valid")
     page.get_by_text("Test on sample rows").click()
-    page.get_by_label("payments").fill('{"id": "1"}\n{"id": "2"}')
+    page.get_by_role("textbox", name="payments").fill('{"id": "1"}\n{"id": "2"}')
     replace_text(page, "name: card-fraud", "name: division")
     page.get_by_role("button", name="Run the test").click()
     expect(page.locator("#test-status")).to_have_text("✕ 2 problems")
@@ -220,18 +220,18 @@ def test_rows_stay_while_the_document_changes(simulated_url: str, open_page: Ope
     page = open_page(f"{simulated_url}/new")
     expect(page.locator("#checked")).to_have_text("✓ Valid")
     page.get_by_text("Test on sample rows").click()
-    page.get_by_label("readings").fill('{"sensor": "s-1"}')
+    page.get_by_role("textbox", name="readings").fill('{"sensor": "s-1"}')
     replace_text(page, "sinks:", "  more: {from: averages, where: n > 1}\nsinks:")
     expect(page.locator("#problems")).not_to_contain_text("✕")
     replace_text(page, "mean:", "average:")
-    expect(page.get_by_label("readings")).to_have_value('{"sensor": "s-1"}')
+    expect(page.get_by_role("textbox", name="readings")).to_have_value('{"sensor": "s-1"}')
 
 
 def test_dead_letters_are_tested_in_the_editor(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}{JOB}/data")
     page.get_by_role("link", name="Test in the editor").click()
     expect(page.locator("#test")).to_contain_text("3 dead letters of payments")
-    expect(page.get_by_label("payments")).to_have_value(re.compile('"12,50"'))
+    expect(page.get_by_role("textbox", name="payments")).to_have_value(re.compile('"12,50"'))
 
 
 def test_viewer_may_not_test(tmp_path: Path, open_page: OpenPage) -> None:

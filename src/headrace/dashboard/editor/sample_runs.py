@@ -52,7 +52,8 @@ def test(request: Request, feed: FeedOf, body: SampleRun) -> HTMLResponse:
     except HeadraceError as error:
         shown["problems"] = list(map(locate_in_rows, error.problems))
     for output in shown["outputs"]:
-        output["columns"] = list(dict.fromkeys(name for row in output["rows"] for name in row))
+        columns = dict.fromkeys(name for row in output["rows"] for name in row)
+        output["columns"] = sorted(columns, key=lambda name: name != "reason")  # the reason first
     return render(request, "sample_run.html", **shown)
 
 

@@ -22,10 +22,16 @@ function field({name, kind, example}, text) {
   title.textContent = name + " ";
   note.textContent = LABELS[kind];
   title.append(note);
-  Object.assign(area, {value: text, placeholder: example, rows: 5, spellcheck: false, wrap: "off"});
+  Object.assign(area, {placeholder: example, spellcheck: false, wrap: "off"});
   area.dataset.input = name;
+  write(area, text);
   label.append(title, area);
   return label;
+}
+
+function write(area, text) {  // as high as its lines, within limits
+  area.value = text;
+  area.rows = Math.min(8, Math.max(3, text.split("\n").length));
 }
 
 const areas = () => [...$("inputs").querySelectorAll("textarea")];
@@ -42,7 +48,7 @@ async function fill() {
     status("idle", `Reading sample rows of ${name} …`);
     const response = await fetch(`/ui/jobs/${pageState.job}/rows?step=${encodeURIComponent(name)}`).catch(() => null);
     const {lines} = response?.ok ? await response.json() : {};
-    if (lines && !area.value) area.value = lines;
+    if (lines && !area.value) write(area, lines);
   }
   status("idle", "");
 }

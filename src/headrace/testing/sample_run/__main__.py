@@ -15,7 +15,7 @@ from typing import Any
 from headrace.errors import HeadraceError, without_passwords
 from headrace.spark.session import open_session
 from headrace.streams.pipeline import Pipeline
-from headrace.testing.sample_run.run import PreparedRun
+from headrace.testing.sample_run.run import PreparedRun, place_expression
 
 
 def main() -> None:
@@ -37,7 +37,8 @@ def answer(request: dict[str, Any], directory: Path) -> dict[str, Any]:
         session = open_session("headrace-test", conf=request["conf"], log_directory=directory)
         return {"result": asdict(prepared.run(session))}
     except HeadraceError as error:
-        problems = [vars(problem) for problem in error.problems]
+        placed = [place_expression(each, request["document"], request["file"]) for each in error.problems]
+        problems = [vars(problem) for problem in placed]
     except Exception as error:
         problems = [{"where": "", "what": f"{type(error).__name__}: {error}".splitlines()[0], "hint": ""}]
     hidden = [{key: without_passwords(text) for key, text in problem.items()} for problem in problems]

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from itertools import zip_longest
@@ -164,8 +164,20 @@ def _locate(graph: Graph, problem: Problem, text: str) -> Problem:
     hint = "" if problem.hint.startswith(_LOG_HINT) else problem.hint
     step = problem.where.strip("`").partition("`")[0].partition(":")[0]
     where = graph.where(graph.nodes[step]) if step in graph.nodes else problem.where
-    quoted = _EXPRESSION.search(text)
-    if not where and quoted is not None:
-        what = f"{problem.what} The expression: {quoted['text'].strip()}"
-        return Problem(where, what, hint)
+    if not where and (quoted := _EXPRESSION.search(text)) is not None:
+        where = f"`{quoted['text'].strip()}`"
     return Problem(where, problem.what, hint)
+
+
+def place_expression(problem: Problem, document: str, file: str) -> Problem:
+    r"""Return a problem of an expression with the first line of the document that contains it.
+
+    >>> place_expression(Problem("`1 div n`", "division by zero"), "a:\n  b: 1 div n\n", "p.yaml").where
+    'p.yaml:2:6: `1 div n`'
+    """
+    expression = problem.where.strip("`")
+    for number, line in enumerate(document.split("\n"), 1):
+        if problem.where.startswith("`") and expression in line:
+            where = f"{file}:{number}:{line.index(expression) + 1}: {problem.where}"
+            return replace(problem, where=where)
+    return problem
