@@ -40,6 +40,7 @@ class SampleRuns:
         self._command = tuple(command)
         self._seconds = seconds
         self._slots = threading.BoundedSemaphore(MOST_RUNS)
+        self._processes: dict[str, int] = {}
 
     def run(self, document: str, rows: Mapping[str, str], directory: str | None = None) -> dict[str, Any]:
         """Run a document on rows and return the rows of its sinks and side outputs.
@@ -66,6 +67,11 @@ class SampleRuns:
         with self._slot(), tempfile.TemporaryDirectory(prefix="headrace-test-") as place:
             write_json(Path(place) / "request.json", request | {"seconds": int(self._seconds) + 5})
             return self._answer(Path(place), directory)
+
+    def close(self) -> None:
+        """Kill the runs that are under way."""
+        for run, pid in list(self._processes.items()):
+            kill_group(pid, run)
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
@@ -100,6 +106,7 @@ class SampleRuns:
                 start_new_session=True,
                 env={**environment, VARIABLE: run},
             )
+        self._processes[run] = process.pid
         try:
             return process.wait(self._seconds)
         except subprocess.TimeoutExpired:
@@ -107,6 +114,7 @@ class SampleRuns:
         finally:
             kill_group(process.pid, run)  # also the JVM of a process that crashed
             process.wait()
+            del self._processes[run]
 
     def _describe_end(self, place: Path, status: int | None) -> Problem:
         if status is None:

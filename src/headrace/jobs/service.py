@@ -65,9 +65,10 @@ class JobService:
             OptionError: another service holds the directory, or the store can't be opened.
         """
         self.policy = policy or Policy()
-        self.sample_runs = SampleRuns(self.policy)
         self.data = data.resolve()
         self._resources = ExitStack()
+        self.sample_runs = SampleRuns(self.policy)
+        self._resources.callback(self.sample_runs.close)
         self._lock_data()
         self.database = Database(store or str(self.data / "jobs.db"))
         self._resources.callback(self.database.close)

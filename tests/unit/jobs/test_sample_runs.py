@@ -87,6 +87,22 @@ answer(result={{}})
     wait_until(lambda: start_time(int(file.read_text())) is None)
 
 
+def test_closing_the_service_kills_its_runs(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    tests = runs(f"pathlib.Path({str(started)!r}).touch(); time.sleep(60)", seconds=60)
+
+    def expect_kill() -> None:
+        with pytest.raises(DocumentError, match="killed by signal 9"):
+            tests.run(DOCUMENT, {"n": "{}"})
+
+    thread = threading.Thread(target=expect_kill)
+    thread.start()
+    wait_until(started.exists)
+    tests.close()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
 def test_end_without_a_result_is_described_without_passwords() -> None:
     code = "print('postgresql://ada:hunter2@db'); os.kill(os.getpid(), 9)"
     with pytest.raises(DocumentError, match=r"killed by signal 9(?s:.*)the memory limit is 1g") as raised:

@@ -35,6 +35,9 @@ _LOG_HINT = "Spark's log"
 _EXPRESSION = re.compile(r"^== SQL.*==\n(?P<text>.+)\n\s*\^+", re.MULTILINE)
 """The expression that Spark quotes in an error."""
 
+_ZEROS = re.compile(r"(\.\d*?)0+Z$")
+"""Zeros at the end of a fraction of a second."""
+
 Batch = Mapping[str, list[Any]]
 
 
@@ -131,7 +134,7 @@ def to_json(value: Any) -> Any:
     """Return a value of a row as JSON: times as ISO text, durations as seconds, bytes as text.
 
     >>> to_json({"at": Instant(1_500_000), "late_by": Length(2_000_000), "n": Decimal("1.50")})
-    {'at': '1970-01-01T00:00:01.500000Z', 'late_by': 2.0, 'n': '1.50'}
+    {'at': '1970-01-01T00:00:01.5Z', 'late_by': 2.0, 'n': '1.50'}
     """
     if isinstance(value, Pairs):
         return to_json(value.content)
@@ -145,7 +148,7 @@ def to_json(value: Any) -> Any:
 
 
 _SCALARS: dict[type, Callable[[Any], Any]] = {
-    Instant: lambda value: iso(value.micros),
+    Instant: lambda value: _ZEROS.sub(r"\1Z", iso(value.micros)),
     Length: lambda value: value.micros / 1_000_000,
     bytes: lambda value: value.decode(errors="replace"),
     Decimal: str,
