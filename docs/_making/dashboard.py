@@ -18,7 +18,7 @@ from pathlib import Path
 
 from examples.demo import copy_example, move_to_present, serve, submit
 from PIL import Image
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from tests.support.browser import open_browser
 
 from headrace.jobs.model import Job, JobSettings
@@ -46,6 +46,7 @@ steps:
 sinks: {table: {from: by_country, sqlite: {path: parcels.db, table: parcels, key: [country, window]}}}
 """
 CHANGE = ("largest > 500", "largest > 400")
+HOMES = (("with_home", "\n".join(f'{{"card": "card-{n:02}", "home": "DE"}}' for n in range(1, 41))),)
 RULE = AlertRule(alert="watermark_delay", above=600, job="deliveries")
 
 
@@ -61,6 +62,8 @@ class Shot:
     whole: bool = True
     change: tuple[str, str] = ("", "")
     """A text of the editor, and what replaces it."""
+    tables: tuple[tuple[str, str], ...] = ()
+    """Rows of lookup tables; with them the document is tested on sample rows."""
 
 
 PAGES = {
@@ -72,6 +75,8 @@ PAGES = {
     "runs": Shot("runs", "/jobs/{job}/runs"),
     "plan": Shot("plan", "/jobs/{job}/plan"),
     "edit": Shot("edit", "/jobs/{job}/edit", change=CHANGE),
+    "test": Shot("test", "/jobs/{job}/edit", tables=HOMES),
+    "letters": Shot("letters", "/jobs/{job}/edit?dead_letters=payments.dead_letters", tables=HOMES),
     "failed": Shot("failed", "/jobs/{failed}"),
     "lagging": Shot("lagging", "/jobs/{lagging}"),
     "new": Shot("new", "/new"),
@@ -95,6 +100,7 @@ DOCUMENTED = (
     Shot("metrics", "/jobs/{job}/metrics"),
     Shot("data", "/jobs/{job}/data", click=PAGES["data"].click),
     Shot("edit", "/jobs/{job}/edit", theme="dark", change=CHANGE),
+    Shot("test", "/jobs/{job}/edit", tables=HOMES, whole=False),
     Shot("phone", "/jobs/{job}", width=NARROW, whole=False),
 )
 
@@ -191,6 +197,8 @@ def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
         page.wait_for_timeout(800)
     if all(shot.change):
         change_document(page, *shot.change)
+    if shot.tables:
+        run_test(page, shot.tables)
     page.screenshot(path=file, full_page=shot.whole)
     context.close()
     reduce_colours(file)
@@ -204,6 +212,18 @@ def change_document(page: Page, old: str, new: str) -> None:
     }"""
     page.evaluate(edit, [old, new])
     page.locator("[data-verdict]").wait_for(timeout=120_000)
+
+
+def run_test(page: Page, tables: tuple[tuple[str, str], ...]) -> None:
+    """Run the document on rows of the job and wait for the rows of its sinks."""
+    if not page.locator("#test[open]").count():
+        page.locator("#test > summary").click()
+    expect(page.locator("#inputs textarea").first).not_to_have_value("", timeout=120_000)
+    for name, rows in tables:
+        page.locator(f"[data-input={name}]").fill(rows)
+        page.locator(f"[data-input={name}]").evaluate("rows => rows.scrollTo(0, 0)")
+    page.locator("#test-run").click()
+    page.locator("#test-result h3, .problems").first.wait_for(timeout=300_000)
 
 
 def reduce_colours(file: Path) -> None:

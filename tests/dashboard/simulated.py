@@ -24,7 +24,7 @@ from headrace.dashboard.feeds.base import (
     StepFigures,
     UserView,
 )
-from headrace.errors import OptionError
+from headrace.errors import DocumentError, OptionError, Problem
 from headrace.explain.explanation import as_json, explain
 from headrace.plan.graph import Graph
 
@@ -160,6 +160,22 @@ class SimulatedFeed:
         old = state_of_plan(self._graph(job, self.document(job)[1]))
         return compare(old, self._graph(job, document))
 
+    def test(self, document: str, rows: Mapping[str, str], directory: str | None) -> Mapping[str, Any]:
+        if "division" in document:
+            problem = Problem("pipeline.yaml:3:1: `totals`", "[DIVIDE_BY_ZERO] Division by zero.")
+            raise DocumentError([problem, Problem(f"rows.{next(iter(rows))}:2: amount", "expected double")])
+        panes = [
+            {"card": f"card-0{n}", "window": {"start": "2026-03-02T09:00:00Z"}, "n": n, "total": 12.5 * n}
+            for n in (1, 2, 3)
+        ]
+        letter = {"raw": LETTERS[1][0], "reason": LETTERS[1][1], "field": "amount"}
+        outputs = [
+            {"name": "alerts", "kind": "sink", "count": 3, "rows": panes},
+            {"name": "pairs", "kind": "sink", "count": 0, "rows": []},
+            {"name": "payments.dead_letters", "kind": "dead_letters", "count": 1, "rows": [letter]},
+        ]
+        return {"outputs": outputs, "dropped": 0}
+
     def about(self) -> Mapping[str, str]:
         return {"Data directory": "/var/lib/headrace", "Jobs": str(len(self.names))}
 
@@ -220,6 +236,7 @@ class SimulatedFeed:
                 lag=1_430_000 if lagging else 0,
                 accounting=held if step["stateful"] else {},
                 balanced=True if step["stateful"] else None,
+                ledger_epoch=40 if step["name"].endswith("_table") else None,
             )
         return JobFigures(
             read,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from headrace.dashboard.editor.starters import STARTER
+from headrace.jobs.sample_runs import SampleRuns
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
 from headrace.jobs.submission import Submission
@@ -81,6 +83,41 @@ def test_dead_letter_shows_payload_and_reason(running: str, open_page: OpenPage)
     expect(letter.locator("pre")).to_have_text('{"sensor": "s-1", "value": "warm"}')
     page.locator("#search").fill("no such text")
     expect(page.locator("#data-rows")).to_contain_text("No row")
+
+
+def test_dead_letters_are_downloaded(running: str, open_page: OpenPage) -> None:
+    page = open_page(f"{running}/data")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert download.value.suggested_filename.endswith("readings.dead_letters.jsonl")
+    assert "expected double" in download.value.path().read_text()
+
+
+def test_document_is_tested_before_it_is_submitted(tmp_path: Path, open_page: OpenPage) -> None:
+    rows = [{"sensor": "sensor-1", "n": 1, "mean": 2.5}]
+    outputs = [{"name": "printed", "kind": "sink", "count": 1, "rows": rows}]
+    answer = f"""
+import json, pathlib, sys
+place = pathlib.Path(sys.argv[1])
+assert "sensor-1" in json.loads((place / "request.json").read_text())["rows"]["readings"]
+(place / "result.json").write_text(json.dumps({{"result": {{"outputs": {outputs!r}, "dropped": 2}}}}))
+"""
+    with serve_jobs(tmp_path) as (service, url):
+        service.sample_runs = SampleRuns(service.policy, command=[sys.executable, "-c", answer])
+        page = open_page(f"{url}/new")
+        expect(page.locator("#checked")).to_have_text("✓ Valid")
+        page.get_by_text("Test on sample rows").click()
+        page.get_by_role("textbox", name="readings").fill('{"sensor": "sensor-1", "value": 2.5}')
+        page.get_by_role("button", name="Run the test").click()
+        result = page.locator("#test-result")
+        expect(result.get_by_role("row", name="sensor-1")).to_contain_text("2.5")
+        expect(result).to_contain_text("2 late rows dropped by Spark's own operators")
+        page.get_by_role("textbox", name="readings").fill("no row")
+        service.sample_runs = SampleRuns(
+            service.policy, command=[sys.executable, "-c", "raise SystemExit(3)"]
+        )
+        page.get_by_role("button", name="Run the test").click()
+        expect(result).to_contain_text("the process of the run ended with exit status 3")
 
 
 def test_log_is_searched_and_followed(running: str, open_page: OpenPage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ PAGES = (
     f"{JOB}/runs",
     f"{JOB}/plan",
     f"{JOB}/edit",
+    f"{JOB}/edit?dead_letters=payments.dead_letters",
     "/jobs/d4410c7ae902",
     "/new",
     "/alerts",
@@ -178,7 +180,68 @@ def test_data_lists_sinks_with_rows_and_epochs(simulated_url: str, open_page: Op
     page = open_page(f"{simulated_url}{JOB}/data")
     row = page.get_by_role("row", name="totals_table")
     expect(row).to_contain_text("sqlite path=fraud.db")
-    expect(row).to_contain_text("41")
+    expect(row.locator('[data-label="Query\'s epoch"]')).to_have_text("41")
+    expect(row.locator('[data-label="Ledger\'s epoch"]')).to_have_text("40")
+
+
+def test_document_is_tested_on_rows_of_the_running_job(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/edit")
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.get_by_text("Test on sample rows").click()
+    rows = page.get_by_role("textbox", name="payments")
+    expect(rows).to_have_value(re.compile('^{"card": "c1", "amount": 12.5.*\n'))
+    expect(page.get_by_role("textbox", name="with_home lookup table")).to_have_value("")
+    page.get_by_role("button", name="Run the test").click()
+    expect(page.locator("#test-status")).to_have_text("✓ Done, nothing was written")
+    result = page.locator("#test-result")
+    expect(result.get_by_role("row", name="card-02")).to_contain_text("25.0")
+    expect(result).to_contain_text("No row.")
+    expect(result.get_by_role("heading", name="payments.dead_letters")).to_contain_text("1 row")
+    expect(result).to_contain_text('got string "12,50"')
+
+
+def test_problems_of_a_test_are_at_their_lines(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/edit")
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.get_by_text("Test on sample rows").click()
+    page.get_by_role("textbox", name="payments").fill('{"id": "1"}\n{"id": "2"}')
+    replace_text(page, "name: card-fraud", "name: division")
+    page.get_by_role("button", name="Run the test").click()
+    expect(page.locator("#test-status")).to_have_text("✕ 2 problems")
+    page.get_by_role("button", name="rows of payments, line 2").click()
+    selected = "[document.activeElement.selectionStart, document.activeElement.selectionEnd]"
+    assert page.evaluate(selected) == [12, 23]
+    page.get_by_role("button", name="Division by zero").click()
+    line = "editor.state.doc.lineAt(editor.state.selection.main.head).number"
+    assert page.evaluate(line) == 3
+
+
+def test_rows_stay_while_the_document_changes(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/new")
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.get_by_text("Test on sample rows").click()
+    page.get_by_role("textbox", name="readings").fill('{"sensor": "s-1"}')
+    replace_text(page, "sinks:", "  more: {from: averages, where: n > 1}\nsinks:")
+    expect(page.locator("#problems")).not_to_contain_text("✕")
+    replace_text(page, "mean:", "average:")
+    expect(page.get_by_role("textbox", name="readings")).to_have_value('{"sensor": "s-1"}')
+
+
+def test_dead_letters_are_tested_in_the_editor(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/data")
+    page.get_by_role("link", name="Test in the editor").click()
+    expect(page.locator("#test")).to_contain_text("3 dead letters of payments")
+    expect(page.get_by_role("textbox", name="payments")).to_have_value(re.compile('"12,50"'))
+
+
+def test_viewer_may_not_test(tmp_path: Path, open_page: OpenPage) -> None:
+    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+        page = open_page(f"{url}{JOB}/data")
+        expect(page.get_by_role("link", name="Download")).to_be_visible()
+        expect(page.get_by_role("link", name="Test in the editor")).to_have_count(0)
+        page.goto(f"{url}{JOB}/edit")
+        page.get_by_text("Test on sample rows").click()
+        expect(page.locator("#test-run")).to_be_disabled()
 
 
 def test_alerts_list_their_rules(simulated_url: str, open_page: OpenPage) -> None:

@@ -140,3 +140,14 @@ class Ledger:
             where=self._context.sink,
             hint="two runs of one pipeline write here; stop one of them",
         )
+
+
+class LedgerWriter:
+    """A writer with a ledger, whose last epoch can be reported."""
+
+    _ledger: Ledger | None = None
+
+    @property
+    def ledger_epoch(self) -> int | None:
+        """The epoch last committed in the ledger, or -1; None if the sink is not open."""
+        return None if self._ledger is None else self._ledger.last_epoch

@@ -14,7 +14,7 @@ from headrace.dashboard.editor.completion import complete
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.editor.versions import TONES, diff_lines, notes_of, verdict_of
 from headrace.dashboard.feeds.base import Feed
-from headrace.dashboard.formatting import cell, outline
+from headrace.dashboard.formatting import outline
 from headrace.dashboard.health import by_urgency
 from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures
 from headrace.dashboard.plan_graph import graph_of
@@ -114,7 +114,7 @@ def sample(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
         return render(request, "sample.html", error=error.problem.what)
     rows = answer["rows"]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    return render(request, "sample.html", error="", step=step, rows=rows, columns=columns, cell=cell)
+    return render(request, "sample.html", error="", step=step, rows=rows, columns=columns)
 
 
 @router.get("/jobs/{job}/physical")

@@ -13,6 +13,7 @@ from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard import charts, live
 from headrace.dashboard.assets import ASSETS
 from headrace.dashboard.disorder import bars_of, recommendation
+from headrace.dashboard.editor import sample_runs
 from headrace.dashboard.editor.starters import STARTER
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
@@ -21,7 +22,7 @@ from headrace.dashboard.live import FeedOf, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
 from headrace.dashboard.rendering import render, viewer_of
 from headrace.dashboard.stored.checkpoints import list_checkpoints
-from headrace.dashboard.stored.side_outputs import list_side_outputs, read_rows
+from headrace.dashboard.stored.side_outputs import list_side_outputs, read_payloads, read_rows
 from headrace.dashboard.stored.sinks import list_sinks
 from headrace.errors import SetupError
 from headrace.spark.java import find_java
@@ -40,6 +41,7 @@ def add_pages(app: FastAPI, feed: Feed | None = None) -> None:
     app.state.hub = Hub(lambda topic: message_of(feed, topic))
     app.mount("/static", ASSETS, name="static")
     app.include_router(live.router)
+    app.include_router(sample_runs.router)
     app.include_router(router)
 
 
@@ -98,8 +100,13 @@ def data_page(request: Request, feed: FeedOf, job: JobOf, output: str = "") -> H
     chosen = output or next((each.name for each in outputs if each.files), "")
     rows = read_rows(checkpoint, chosen) if chosen else []
     sinks = list_sinks(feed.plan(job.id) or {}, job.figures, list_checkpoints(checkpoint))
+    testable = (
+        viewer_of(request).may_submit
+        and feed.document(job.id)[0].endswith((".yaml", ".yml"))
+        and any("raw" in row.values for row in rows)
+    )
     shown = {"outputs": outputs, "chosen": chosen, "rows": rows, "search": "", "sinks": sinks}
-    return _job_page(request, feed, job, "data", **shown)
+    return _job_page(request, feed, job, "data", testable=testable, **shown)
 
 
 @router.get("/jobs/{job}/runs")
@@ -130,18 +137,22 @@ def plan_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
 
 
 @router.get("/jobs/{job}/edit")
-def edit_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
-    """Edit the document of a job, to submit it as a new one."""
+def edit_page(request: Request, feed: FeedOf, job: JobOf, dead_letters: str = "") -> HTMLResponse:
+    """Edit the document of a job and test it, with the `dead_letters` of a source if it names some."""
     file, text = feed.document(job.id)
     editable = file.endswith((".yaml", ".yml"))
-    state = {"directory": feed.directory(job.id), "file": file}
-    return _job_page(request, feed, job, "edit", file=file, text=text, editable=editable, state=state)
+    letters = read_payloads(feed.checkpoint(job.id), dead_letters)
+    rows = {letters.source: letters.lines} if letters else {}
+    state: dict[str, Any] = {"directory": feed.directory(job.id), "file": file, "rows": rows}
+    state["running"] = job.state == "running"
+    shown = {"file": file, "text": text, "editable": editable, "letters": letters}
+    return _job_page(request, feed, job, "edit", state=state, **shown)
 
 
 @router.get("/new")
 def new_page(request: Request) -> HTMLResponse:
     """Write a document and submit it."""
-    return render(request, "new.html", text=STARTER)
+    return render(request, "new.html", text=STARTER, letters=None)
 
 
 @router.get("/alerts")

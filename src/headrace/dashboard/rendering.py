@@ -44,6 +44,7 @@ _environment.filters |= {
     "moment": formatting.moment,
     "ago": formatting.ago,
     "sparkline": formatting.sparkline,
+    "cell": formatting.cell,
 }
 _environment.globals |= {"health_of": health_of, "actions_of": actions_of, "version": version("headrace")}
 _environment.globals["static"] = f"/static/{ASSETS.version}"

@@ -18,6 +18,7 @@ from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.inquiries import Inquiry, inquire
 from headrace.jobs.model import Job
 from headrace.jobs.reporting import Reporter
+from headrace.jobs.sample_runs import SampleRuns
 from headrace.jobs.security.documents import check_submission, limit_memory
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError, JobState
@@ -66,6 +67,8 @@ class JobService:
         self.policy = policy or Policy()
         self.data = data.resolve()
         self._resources = ExitStack()
+        self.sample_runs = SampleRuns(self.policy)
+        self._resources.callback(self.sample_runs.close)
         self._lock_data()
         self.database = Database(store or str(self.data / "jobs.db"))
         self._resources.callback(self.database.close)

@@ -51,7 +51,13 @@ class SinkBinding:
     every_epoch: bool = False
     """True if epochs without rows are written as well, such as the watermark markers of an exchange."""
     committed: int = -1
+    ledger_epoch: int | None = None
+    """The epoch last committed in the sink's ledger; None if it has no ledger."""
     rows: int = 0
+
+    def read_ledger(self) -> None:
+        """Take the last epoch from the ledger, which skips epochs without rows."""
+        self.ledger_epoch = getattr(self.writer, "ledger_epoch", None)
 
     @property
     def needs_every_epoch(self) -> bool:
@@ -98,6 +104,7 @@ class Delivery:
         """Open every sink, which fences older runs, and read its last committed epoch."""
         for sink in self.sinks:
             sink.committed = sink.writer.open(sink.run)
+            sink.read_ledger()
             reach("delivery.opened")
 
     def close(self) -> None:
@@ -133,6 +140,7 @@ class Delivery:
             for sink, staged in self._stage_all(shared, epoch, sinks):
                 sink.writer.commit(epoch, staged)
                 sink.committed, sink.rows = epoch, sink.rows + staged.rows
+                sink.read_ledger()
                 reach("delivery.committed")
             if self.accounting is not None and self.counts is not None:
                 self.accounting.add(epoch, self.counts.take(epoch))

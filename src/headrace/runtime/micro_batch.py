@@ -110,6 +110,12 @@ class MicroBatchRun(RunHandle):
         return replace(
             status,
             calls={step: totals.values() for step, totals in self._calls.items()},
+            ledgers={
+                sink.name: sink.ledger_epoch
+                for delivery in deliveries
+                for sink in delivery.sinks
+                if sink.ledger_epoch is not None
+            },
             slowest_partition=self._heartbeats.slowest_partition(),
             warnings=self._collect_warnings(),
             delays=self._collect_delays(),

@@ -59,6 +59,18 @@ def test_a_sink_that_drops_a_row_is_a_mismatch_of_its_epoch(spark: SparkSession,
     assert status.mismatches == (Mismatch("leak", 0, 6, 5),)
 
 
+def test_status_has_the_epoch_of_each_ledger_after_the_run(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline("ledgers")
+    rows = pipeline.read("rows", connect.memory(rows=ROWS), schema=SCHEMA)
+    rows.write("table", connect.sqlite(path=str(tmp_path / "rows.db"), table="rows"))
+    rows.write("files", connect.files(path=str(tmp_path / "out"), format="json"))
+    rows.write("printed", connect.console())
+    status = run(pipeline, tmp_path)
+    assert status.ledgers == {"table": 0, "files": 0}
+    steps = TickBuilder(pipeline.check()).build(status)["steps"]
+    assert [steps[name].get("ledger_epoch") for name in ("table", "printed")] == [0, None]
+
+
 @pytest.fixture
 def windowed(tmp_path: Path) -> tuple[Pipeline, Any]:
     pipeline = Pipeline("windowed")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
+import headrace.connectors.ledger as ledger_module
 from headrace.connectors.base import WriteContext
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import LocalStore
-from headrace.connectors.ledger import Ledger, LedgerEntry
+from headrace.connectors.ledger import Ledger, LedgerEntry, LedgerWriter
 from headrace.errors import FencedError
 
 
@@ -99,3 +101,25 @@ def test_log_of_an_earlier_version_is_continued(tmp_path: Path) -> None:
     run.commit(0)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0000000041", "0000000042", "0000000043"]
     assert log.read().epochs == {"old": 7, "new": 0}
+
+
+def test_writer_reports_the_epoch_of_its_ledger_while_it_is_open() -> None:
+    class Writer(LedgerWriter):
+        def open(self) -> None:
+            self._ledger = ledger(Storage())
+            self._ledger.take_over()
+
+    writer = Writer()
+    assert writer.ledger_epoch is None
+    writer.open()
+    assert writer.ledger_epoch == -1
+    assert writer._ledger is not None
+    writer._ledger.commit(4)
+    assert writer.ledger_epoch == 4
+
+
+def test_every_writer_with_a_ledger_reports_its_epoch() -> None:
+    package = Path(ledger_module.__file__).parent
+    users = [file for file in package.rglob("*.py") if re.search(r"= Ledger\(", file.read_text())]
+    assert len(users) >= 5
+    assert [file.name for file in users if "LedgerWriter)" not in file.read_text()] == []

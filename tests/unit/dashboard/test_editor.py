@@ -6,7 +6,9 @@ import pytest
 
 from headrace.dashboard.editor.completion import complete
 from headrace.dashboard.editor.documents import check_document
+from headrace.dashboard.editor.sample_runs import locate_in_rows
 from headrace.dashboard.editor.starters import STARTER
+from headrace.errors import Problem
 
 
 def labels(text: str) -> list[str]:
@@ -47,3 +49,17 @@ def test_broken_documents_have_problems(text: str) -> None:
 )
 def test_completion_offers_what_the_schema_allows(text: str, expected: str) -> None:
     assert expected in labels(text)
+
+
+def test_inputs_of_a_valid_document_are_listed() -> None:
+    [entry] = check_document(STARTER).inputs
+    assert (entry.name, entry.kind) == ("readings", "source")
+    assert check_document("name: p").inputs == ()
+
+
+def test_problem_of_a_row_has_its_input_and_line() -> None:
+    located = locate_in_rows(Problem("rows.tx:3: amount", "expected double", "hint"))
+    assert (located["input"], located["line"], located["where"]) == ("tx", 3, "amount")
+    located = locate_in_rows(Problem("pipeline.yaml:7:5: `totals`", "failed"))
+    assert (located["input"], located["line"], located["located"]) == ("", 7, True)
+    assert locate_in_rows(Problem("test", "the run took longer than 90 seconds"))["located"] is False

@@ -7,8 +7,11 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from headrace.dashboard.feeds.base import JobFigures, StepFigures
+from headrace.dashboard.stored.checkpoints import QueryCheckpoint
 from headrace.dashboard.stored.logs import read_log
-from headrace.dashboard.stored.side_outputs import list_side_outputs, read_rows
+from headrace.dashboard.stored.side_outputs import list_side_outputs, read_payloads, read_rows
+from headrace.dashboard.stored.sinks import list_sinks
 
 
 def write_rows(checkpoint: Path, name: str, *rows: Mapping[str, object]) -> None:
@@ -62,3 +65,37 @@ def test_offset_beyond_a_replaced_log_starts_over(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text("new\n")
     assert read_log(log, offset=10_000).lines == ("new",)
+
+
+def test_payloads_of_dead_letters_become_lines_of_sample_rows(tmp_path: Path) -> None:
+    raw = [b'{"id": "x"}', b"two\nlines", b'"quoted"', b"\xff", b" ", b"last"]
+    letters = [{"raw": base64.b64encode(each).decode(), "reason": "r"} for each in raw]
+    write_rows(tmp_path, "tx.dead_letters", *letters, {"reason": "without a payload"})
+    payloads = read_payloads(tmp_path, "tx.dead_letters")
+    assert payloads is not None
+    lines = payloads.lines.split("\n")
+    assert lines == ['{"id": "x"}', '"two\\nlines"', '"\\"quoted\\""', '" "', "last"]
+    assert (payloads.source, payloads.count, payloads.unreadable, payloads.stored) == ("tx", 5, 1, 6)
+    newest = read_payloads(tmp_path, "tx.dead_letters", limit=2)
+    assert newest is not None
+    assert newest.lines == '" "\nlast'
+    assert read_payloads(tmp_path, "../tx.dead_letters") is None
+
+
+def test_row_with_a_line_separator_of_unicode_is_one_row(tmp_path: Path) -> None:
+    directory = tmp_path / "unrouted" / "totals.late"
+    directory.mkdir(parents=True)
+    (directory / "part.json").write_text('{"reason": "late", "note": "a\u2028b\x85c"}\n')
+    [row] = read_rows(tmp_path, "totals.late")
+    assert row.values["note"] == "a\u2028b\x85c"
+
+
+def test_sink_has_the_epoch_of_its_ledger_beside_that_of_its_query() -> None:
+    steps = [{"name": name, "kind": "sink", "facts": ["memory"]} for name in ("out", "printed")]
+    plan = {"steps": steps, "queries": [{"name": "q", "sinks": ["out", "printed"]}]}
+    figures = JobFigures(steps={"out": StepFigures(rows_out=5, ledger_epoch=39), "printed": StepFigures()})
+    sinks = list_sinks(plan, figures, [QueryCheckpoint("q", 41, None, 2, 1.0)])
+    assert [(sink.name, sink.epoch, sink.ledger) for sink in sinks] == [
+        ("out", 41, 39),
+        ("printed", 41, None),
+    ]

@@ -21,7 +21,7 @@ from headrace.connectors.base import Staged, WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
-from headrace.connectors.ledger import Ledger, LedgerEntry
+from headrace.connectors.ledger import Ledger, LedgerEntry, LedgerWriter
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.spark.gateway import GatewayError, session_of_thread
 from headrace.spark.row_counter import RowCounter
@@ -45,7 +45,7 @@ class _Parts:
     moves: tuple[tuple[str, str], ...]
 
 
-class FilesWriter:
+class FilesWriter(LedgerWriter):
     """Writes the epochs of one sink to a directory."""
 
     def __init__(self, options: Files) -> None:

@@ -21,7 +21,7 @@ from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.admin import kafka_java
 from headrace.connectors.kafka.ledger import LedgerTopic
 from headrace.connectors.kafka.topic_writer import TopicWriter
-from headrace.connectors.ledger import Ledger
+from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.spark.gateway import java_duration, java_frame, java_map, kernel, session_of_thread
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
 
 
-class KafkaWriter(TopicWriter):
+class KafkaWriter(TopicWriter, LedgerWriter):
     """Writes the epochs of one sink with the driver's transactional producer."""
 
     def __init__(self, options: Kafka) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import Staged, WriteContext
-from headrace.connectors.ledger import Ledger
+from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.memory.store import MemoryLedger, MemoryStore
 from headrace.errors import DeliveryError, did_you_mean
 
@@ -24,7 +24,7 @@ class _Collected:
         return len(self.content)
 
 
-class MemoryWriter:
+class MemoryWriter(LedgerWriter):
     """Commits epochs to a store: adds rows, upserts them by key, or replaces all rows (`complete`)."""
 
     def __init__(self, store: MemoryStore, key: Sequence[str] = ()) -> None:

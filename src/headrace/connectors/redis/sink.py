@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.connectors.base import Staged, WriteContext
 from headrace.connectors.failpoints import reach
-from headrace.connectors.ledger import Ledger
+from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.redis.commands import commands_of, row_expressions
 from headrace.connectors.redis.ledger import Command, LedgerKey
 from headrace.connectors.retry import LazySession, retry
@@ -37,7 +37,7 @@ class _Commands:
     commands: tuple[Command, ...]
 
 
-class RedisWriter:
+class RedisWriter(LedgerWriter):
     """Delivers the epochs of one sink."""
 
     def __init__(self, options: Redis) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from headrace.connectors.base import Staged, WriteContext, require_open
 from headrace.connectors.failpoints import reach
-from headrace.connectors.ledger import Ledger
+from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.retry import LazySession, find_problem, retry
 from headrace.connectors.sql.dialect import SEQUENCE, STAGING, Dialect, Session
 from headrace.connectors.sql.ledger_tables import LedgerTables
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-class TableWriter:
+class TableWriter(LedgerWriter):
     """Delivers the epochs of one sink to a table.
 
     Args:

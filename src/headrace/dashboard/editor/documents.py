@@ -16,6 +16,7 @@ from headrace.jobs.security.policy import Policy
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
 from headrace.plan.warnings import warnings_of
+from headrace.testing.sample_run.inputs import SampleInput, inputs_of
 
 FILE = "pipeline.yaml"
 _PLACE = re.compile(rf"^{re.escape(FILE)}:(\d+):(\d+)(?:: )?(.*)$", re.DOTALL)
@@ -29,6 +30,8 @@ class CheckedDocument:
     warnings: tuple[dict[str, Any], ...] = ()
     graph: dict[str, Any] | None = None
     name: str = ""
+    inputs: tuple[SampleInput, ...] = ()
+    """The sources and tables that a test run needs rows for."""
 
 
 def check_document(text: str, policy: Policy | None = None) -> CheckedDocument:
@@ -45,7 +48,8 @@ def check_document(text: str, policy: Policy | None = None) -> CheckedDocument:
     problems = problems_of(graph)
     if problems:
         return CheckedDocument(_locate_all(problems), name=graph.name)
-    return CheckedDocument((), _locate_all(warnings_of(graph)), draw(graph, text), graph.name)
+    warnings, inputs = _locate_all(warnings_of(graph)), tuple(inputs_of(graph))
+    return CheckedDocument((), warnings, draw(graph, text), graph.name, inputs)
 
 
 def draw(graph: Graph, text: str) -> dict[str, Any]:
@@ -54,10 +58,12 @@ def draw(graph: Graph, text: str) -> dict[str, Any]:
 
 
 def _locate_all(problems: Iterable[Problem]) -> tuple[dict[str, Any], ...]:
-    return tuple(map(_locate, problems))
+    return tuple(map(locate, problems))
 
 
-def _locate(problem: Problem) -> dict[str, Any]:
+def locate(problem: Problem) -> dict[str, Any]:
+    """Return a problem with its line and column in the document; line 1 if it has none."""
     match = _PLACE.match(problem.where)
     line, column, where = (int(match[1]), int(match[2]), match[3]) if match else (1, 1, problem.where)
-    return {"line": line, "column": column, "where": where, "what": problem.what, "hint": problem.hint}
+    place = {"line": line, "column": column, "where": where, "located": match is not None}
+    return {**place, "what": problem.what, "hint": problem.hint}

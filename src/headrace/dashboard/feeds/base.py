@@ -35,6 +35,8 @@ class StepFigures:
     """The rules in force and their versions, of a step that reads its patterns from a table."""
     faults: Sequence[str] = ()
     """The faults of the rule table."""
+    ledger_epoch: int | None = None
+    """The epoch last committed in the ledger of a sink, or -1; None if it has no ledger."""
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,13 @@ class Feed(Protocol):
 
         Raises:
             HeadraceError: the document is wrong.
+        """
+
+    def test(self, document: str, rows: Mapping[str, str], directory: str | None) -> Mapping[str, Any]:
+        """Run a document on sample rows and return the rows of its outputs. This may take a minute.
+
+        Raises:
+            HeadraceError: the document or a row is wrong, or the run failed.
         """
 
     def about(self) -> Mapping[str, str]:

@@ -62,8 +62,14 @@ class ServiceFeed:
         return self._service.get(job).file, self._service.document(job)
 
     def directory(self, job: str) -> str:
-        """Return the directory that relative paths of the document refer to."""
-        return self._service.get(job).directory or str(self._service.directory(job).files)
+        """Return the directory that relative paths of the document refer to.
+
+        Empty if the service is restricted: it accepts no directory of its own machine.
+        """
+        own = self._service.get(job).directory
+        if self._service.policy.is_restricted:
+            return own or ""
+        return own or str(self._service.directory(job).files)
 
     def history(self, job: str, seconds: float) -> History:
         """Return the metrics of the last seconds."""
@@ -134,6 +140,10 @@ class ServiceFeed:
         current = self._service.get(job)
         submission = Submission(current.file, {current.file: document.encode()})
         return JobUpgrades(self._service).compare(current, submission)
+
+    def test(self, document: str, rows: Mapping[str, str], directory: str | None) -> Mapping[str, Any]:
+        """Run a document on sample rows."""
+        return self._service.sample_runs.run(document, rows, directory)
 
     def about(self) -> Mapping[str, str]:
         """Return facts about the service."""
@@ -224,6 +234,7 @@ def without_rates(figures: JobFigures) -> JobFigures:
                 late=step.late,
                 accounting=step.accounting,
                 balanced=step.balanced,
+                ledger_epoch=step.ledger_epoch,
             )
             for name, step in figures.steps.items()
         },
@@ -250,4 +261,5 @@ def _step(
         step.get("balanced"),
         rules.get("in_force") or {},
         rules.get("faults") or (),
+        step.get("ledger_epoch"),
     )

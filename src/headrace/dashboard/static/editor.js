@@ -8,6 +8,7 @@ import {linter, lintGutter, lintKeymap} from "./vendor/codemirror/codemirror-lin
 import {yaml} from "./vendor/codemirror/codemirror-lang-yaml.js";
 import {tags} from "./vendor/codemirror/lezer-highlight.js";
 import {mountGraph} from "./graph.js";
+import {goTo, showInputs, startTests} from "./sample-run.js";
 import {$, confirmed, pageState, request, toast} from "./shell.js";
 
 let view, graph, valid = false;
@@ -25,6 +26,7 @@ const check = linter(async editor => {
   const result = await response.json();
   list(result);
   preview(result.graph);
+  showInputs(result.inputs);
   compare(doc.toString());
   const mark = severity => problem => {
     const line = doc.line(Math.min(problem.line, doc.lines));
@@ -45,7 +47,7 @@ function list({problems, warnings}) {
     button.type = "button";
     button.append(part("where", `line ${problem.line} ${problem.where}`), document.createElement("br"), part("what " + (tone === "bad" ? "" : "note"), (tone === "bad" ? "✕ " : "▲ ") + problem.what));
     if (problem.hint) button.append(part("hint", problem.hint));
-    button.onclick = () => { const line = view.state.doc.line(Math.min(problem.line, view.state.doc.lines)); view.dispatch({selection: {anchor: line.from + problem.column - 1}, scrollIntoView: true}); view.focus(); };
+    button.onclick = () => goTo(view, problem.line, problem.column);
     item.append(button);
     $("problems").append(item);
   }
@@ -114,6 +116,7 @@ view = new EditorView({
 });
 view.scrollDOM.tabIndex = 0;  // a scrollable region must be reachable by keyboard
 window.editor = view;
+startTests(view);
 
 $("upgrade")?.addEventListener("click", async () => {
   const {name} = $("upgrade").dataset;

@@ -16,6 +16,8 @@ from headrace.runtime.unrouted import DIRECTORY
 KINDS = {"dead_letters": "dead letters", "late": "late data", "timeouts": "timeouts", "faults": "faults"}
 _LAST_FILES = 200
 """Files that are read, newest first; a page shows the newest rows."""
+PAYLOADS = 100
+"""Payloads that a test starts with."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,19 @@ class StoredRow:
     values: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Payloads:
+    """Payloads of dead letters, as lines of sample rows for a source."""
+
+    source: str
+    lines: str
+    count: int
+    unreadable: int
+    """Payloads that are not text, which were left out."""
+    stored: int
+    """Dead letters in the files that were read."""
+
+
 def list_side_outputs(checkpoint: Path) -> list[SideOutput]:
     """Return the stored side outputs of a checkpoint, those with rows first."""
     places = sorted(path for path in (checkpoint / DIRECTORY).glob("*.*") if path.is_dir())
@@ -56,10 +71,40 @@ def read_rows(checkpoint: Path, name: str, *, search: str = "", limit: int = 200
     return [_row(json.loads(line)) for line in reversed(deque(lines, maxlen=limit))]
 
 
+def read_payloads(checkpoint: Path, name: str, *, limit: int = PAYLOADS) -> Payloads | None:
+    """Return the payloads of the newest dead letters of a source as lines of sample rows, oldest first.
+
+    None if there are none.
+
+    A payload with line breaks is written as a JSON string. Payloads that are not text are counted only.
+    """
+    known = {output.name for output in list_side_outputs(checkpoint)}  # never a path of the request
+    stored = [json.loads(line) for line in _lines(checkpoint / DIRECTORY / name)] if name in known else []
+    raw = [row["raw"] for row in stored if row.get("raw") is not None]
+    if not raw:
+        return None
+    texts = [_payload(value) for value in raw[-limit:]]
+    lines = [_as_line(text) for text in texts if text is not None]
+    return Payloads(name.rpartition(".")[0], "\n".join(lines), len(lines), texts.count(None), len(raw))
+
+
+def _payload(raw: str) -> str | None:
+    try:
+        return base64.b64decode(raw, validate=True).decode()
+    except ValueError:
+        return None
+
+
+def _as_line(text: str) -> str:
+    plain = text == text.strip() and len(text.splitlines()) == 1 and not text.startswith('"')
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
 def _lines(directory: Path) -> Iterator[str]:
     files = sorted(directory.glob("*.json"), key=lambda file: file.stat().st_mtime)
     for file in files[-_LAST_FILES:]:
-        yield from file.read_text(errors="replace").splitlines()
+        content = file.read_text(errors="replace")
+        yield from (line for line in content.split("\n") if line)  # a text may contain U+2028
 
 
 def _row(content: dict[str, Any]) -> StoredRow:

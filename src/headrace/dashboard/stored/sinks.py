@@ -1,4 +1,4 @@
-"""The sinks of a job: rows written, and the last epoch that the query of each has committed."""
+"""The sinks of a job: rows written, and the last epochs committed by its query and in its ledger."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ class SinkView:
     query: str
     rows: int | None
     epoch: int | None
+    """The epoch last committed by the query."""
+    ledger: int | None
+    """The epoch last committed in the ledger, or -1; None if the sink has no ledger."""
     committed: float | None
 
 
@@ -47,5 +50,6 @@ def _view(
         query,
         None if measured is None else measured.rows_out,
         None if checkpoint is None else checkpoint.epoch,
+        None if measured is None else measured.ledger_epoch,
         None if checkpoint is None else checkpoint.committed,
     )

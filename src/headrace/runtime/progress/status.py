@@ -62,6 +62,8 @@ class Status:
     queries: tuple[QueryStatus, ...] = ()
     sinks: dict[str, int] = field(default_factory=dict)
     """Rows written by each sink."""
+    ledgers: dict[str, int] = field(default_factory=dict)
+    """The epoch last committed in the ledger of each sink that has one, or -1."""
     unrouted: dict[str, int] = field(default_factory=dict)
     """Rows of each side output without a sink, stored as files in the checkpoint directory."""
     steps: dict[str, RowAccounting] = field(default_factory=dict)
