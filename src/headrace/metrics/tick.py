@@ -127,7 +127,7 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
         "dead_letters": status.unrouted.get(f"{node.name}.dead_letters", 0),
     }
     if (ledger_epoch := status.ledgers.get(node.name)) is not None:
-        facts["ledger_epoch"] = ledger_epoch
+        details["ledger_epoch"] = ledger_epoch
     if (rules := status.rules.get(node.name)) is not None:
         details["rules"] = {"in_force": rules.in_force, "faults": list(rules.faults)}
     details.update(status.calls.get(node.name, {}))

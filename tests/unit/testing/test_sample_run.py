@@ -13,7 +13,7 @@ from headrace.connectors.memory import Memory
 from headrace.errors import DocumentError, HeadraceError, OptionError, SourceError
 from headrace.plan.graph import Graph
 from headrace.steps.endpoints.source import Source
-from headrace.testing.sample_run.inputs import MOST_ROWS, Line, feed_of, inputs_of, split_batches
+from headrace.testing.sample_run.inputs import MAX_ROWS, Line, feed_of, inputs_of, split_batches
 from headrace.testing.sample_run.memory_plan import with_memory
 from headrace.testing.sample_run.run import PreparedRun, locate_failure
 from headrace.yaml.errors import ErrorCollector
@@ -111,8 +111,8 @@ def test_rows_are_split_into_micro_batches_by_blank_lines() -> None:
 
 
 def test_too_many_rows_are_rejected() -> None:
-    with pytest.raises(OptionError, match=f"at most {MOST_ROWS} rows"):
-        split_batches("tx", "{}\n" * (MOST_ROWS + 1))
+    with pytest.raises(OptionError, match=f"at most {MAX_ROWS} rows"):
+        split_batches("tx", "{}\n" * (MAX_ROWS + 1))
 
 
 def test_row_that_does_not_fit_has_its_line_and_column(tmp_path: Path) -> None:

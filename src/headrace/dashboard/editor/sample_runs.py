@@ -15,7 +15,7 @@ from headrace.dashboard.live import FeedOf
 from headrace.dashboard.rendering import render
 from headrace.dashboard.stored.side_outputs import KINDS
 from headrace.errors import HeadraceError, Problem
-from headrace.runtime.samples import CUT
+from headrace.runtime.samples import TRUNCATED
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 _ROW = re.compile(r"^rows\.(?P<input>.+?):(?P<line>\d+)(?:: )?(?P<where>.*)$", re.DOTALL)
@@ -40,7 +40,7 @@ def sample_rows(feed: FeedOf, job: str, step: str) -> dict[str, str]:
         rows = feed.inquire(job, "sample", step)["rows"]
     except HeadraceError as error:
         return {"lines": "", "error": error.problem.what}
-    return {"lines": "\n".join(json.dumps(row, ensure_ascii=False) for row in rows if CUT not in row)}
+    return {"lines": "\n".join(json.dumps(row, ensure_ascii=False) for row in rows if TRUNCATED not in row)}
 
 
 @router.post("/test")

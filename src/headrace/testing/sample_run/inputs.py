@@ -25,7 +25,7 @@ from headrace.testing.transcripts.values import record_of, row_of
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.positions import from_plain
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 """Lines of one input."""
 Kind = Literal["source", "table", "rules"]
 _ROW_HINT = 'a row is a JSON object on one line, such as {"card": "c1", "amount": 12.5}'
@@ -104,8 +104,8 @@ def split_batches(name: str, text: str) -> list[list[Line]]:
         elif batches[-1]:
             batches.append([])
     count = sum(map(len, batches))
-    if count > MOST_ROWS:
-        raise OptionError(f"expected at most {MOST_ROWS} rows, got {count}", where=place_of(name))
+    if count > MAX_ROWS:
+        raise OptionError(f"expected at most {MAX_ROWS} rows, got {count}", where=place_of(name))
     return [batch for batch in batches if batch]
 
 

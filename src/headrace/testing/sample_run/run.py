@@ -29,7 +29,7 @@ from headrace.yaml.errors import ErrorCollector
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Rows of an output that are returned; all are counted."""
 _LOG_HINT = "Spark's log"
 _EXPRESSION = re.compile(r"^== SQL.*==\n(?P<text>.+)\n\s*\^+", re.MULTILINE)
@@ -127,7 +127,7 @@ def _output(name: str, rows: Iterable[Mapping[str, Any]]) -> SampleOutput:
     plain = [{key: to_json(value) for key, value in row.items()} for row in rows]
     label = side_output_of(name) if is_unrouted(name) else name
     kind = label.rpartition(".")[2] if is_unrouted(name) else "sink"
-    return SampleOutput(label, kind, len(plain), plain[:MOST_ROWS])
+    return SampleOutput(label, kind, len(plain), plain[:MAX_ROWS])
 
 
 def to_json(value: Any) -> Any:
@@ -164,7 +164,7 @@ def locate_failure(graph: Graph, error: Exception) -> HeadraceError:
 
 
 def _locate(graph: Graph, problem: Problem, text: str) -> Problem:
-    hint = "" if problem.hint.startswith(_LOG_HINT) else problem.hint
+    hint = "" if problem.hint.endswith(_LOG_HINT) else problem.hint
     step = problem.where.strip("`").partition("`")[0].partition(":")[0]
     where = graph.where(graph.nodes[step]) if step in graph.nodes else problem.where
     if not where and (quoted := _EXPRESSION.search(text)) is not None:
