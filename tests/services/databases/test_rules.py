@@ -79,7 +79,7 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         [why] = why_of(graph, place, key=["x"], rule="one", read_input=False)
         assert [row["row"]["v"] for row in why.rules[0].report.partials[0]["rows"]] == ["a"]
         assert f"the table `{table}` at " in why.notes[0]
-        assert "can't be read" in why.notes[0]
+        assert "cannot be read" in why.notes[0]
         [unread] = tables_listed(graph, place)
         assert [(rule.id, rule.version) for rule in unread.rules] == [("one", 6)]
         assert f"the table `{table}` at " in unread.faults[0].what
