@@ -48,7 +48,7 @@ async function fill() {
     status("idle", `Reading sample rows of ${name} …`);
     const response = await fetch(`/ui/jobs/${pageState.job}/rows?step=${encodeURIComponent(name)}`).catch(() => null);
     const {lines} = response?.ok ? await response.json() : {};
-    if (lines && !area.value) write(area, lines);
+    if (lines && !area.value && document.activeElement !== area) write(area, lines);  // not while the user types
   }
   status("idle", "");
 }
