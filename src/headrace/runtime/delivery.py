@@ -135,9 +135,11 @@ class Delivery:
     def _deliver(self, batch: DataFrame, epoch: int) -> None:
         sinks = [sink for sink in self.sinks if sink.committed < epoch]
         of_rows = [sink for sink in sinks if not sink.of_dead_letters]
-        shared = batch.persist() if len(of_rows) > 1 else batch
+        persisted = len(of_rows) > 1
+        if persisted:
+            batch.persist()
         try:
-            for sink, staged in self._stage_all(shared, epoch, sinks):
+            for sink, staged in self._stage_all(batch, epoch, sinks):
                 sink.writer.commit(epoch, staged)
                 sink.committed, sink.rows = epoch, sink.rows + staged.rows
                 sink.read_ledger()
@@ -148,8 +150,8 @@ class Delivery:
                 self.mismatches.compare(self.accounting.step, epoch, *current.sides)
             self._account_lookups(epoch)
         finally:
-            if shared is not batch:
-                shared.unpersist()
+            if persisted:
+                batch.unpersist()
             if self._lowering is not None:
                 self._lowering.release()
 
