@@ -25,4 +25,4 @@ def test_an_epoch_with_several_sinks_releases_its_rows(spark: SparkSession, tmp_
 
 def persisted(spark: SparkSession) -> int:
     """Return the number of persisted RDDs."""
-    return len(spark.sparkContext._jsc.getPersistentRDDs())  # type: ignore[union-attr]
+    return len(spark.sparkContext._jsc.getPersistentRDDs())
