@@ -1,10 +1,22 @@
-"""The soak test detects growth from the first quarter of its duration to the end."""
+"""The soak test runs every kind of step and detects growth from the first quarter of its duration to the end."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.soak import Sample, draw, find_growth
+from benchmarks.soak.__main__ import Sample, draw, find_growth
+from benchmarks.soak.pipeline import build
+
+from headrace import steps
+from headrace.steps.base import Node
+from headrace.steps.code.functions import FunctionStep
+from headrace.steps.endpoints.source import FrameSource
+from headrace.steps.joins.sides import JoinOn, TwoInputs
+
+ABSTRACT: set[type[Node]] = {FunctionStep, JoinOn, TwoInputs}
 
 
 def samples(disk_per_second: float) -> list[Sample]:
@@ -21,3 +33,16 @@ def test_constant_resources_pass_and_growing_ones_are_named() -> None:
 def test_samples_are_drawn(tmp_path: Path) -> None:
     draw(samples(0.1), tmp_path / "soak.svg")
     assert (tmp_path / "soak.svg").read_text().count("<polyline") == 4
+
+
+def subclasses(kind: type[Node]) -> Iterator[type[Node]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from subclasses(subclass)
+
+
+def test_every_kind_of_step_is_in_the_pipeline() -> None:
+    for module in pkgutil.walk_packages(steps.__path__, "headrace.steps."):
+        importlib.import_module(module.name)
+    kinds = {kind for kind in subclasses(Node) if kind.__module__.startswith("headrace.steps.")}
+    assert {type(node) for node in build().check()} == kinds - ABSTRACT - {FrameSource}
