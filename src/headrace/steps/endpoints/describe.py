@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pydantic import SecretStr
 
@@ -23,12 +24,17 @@ def describe_connector(connector: Connector) -> str:
         and (value := getattr(connector, name)) is not None
         and not isinstance(value, Format | Schema)
     ]
-    return " ".join([connector.kind, *(f"{name}={_mask(name, value)}" for name, value in options)])
+    return " ".join([connector.kind, *(f"{name}={_format_option(name, value)}" for name, value in options)])
 
 
-def _mask(name: str, value: object) -> str:
+def _format_option(name: str, value: object) -> str:
+    """Format a value on one line: the names of a mapping, the number of rows, no secrets."""
     if isinstance(value, SecretStr) or _SECRET.search(name):
         return "***"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(map(str, value))}}}"
+    if name == "rows" and isinstance(value, list | tuple):
+        return str(len(value))
     if isinstance(value, list | tuple):
         return ",".join(map(str, value))
     return without_passwords(str(value))
