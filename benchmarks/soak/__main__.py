@@ -27,7 +27,8 @@ from headrace.runtime.handle import RunHandle
 from headrace.spark.gateway import jvm
 
 GROWTH = 1.10
-SAMPLE_SECONDS = 5.0
+SAMPLES = 120
+"""Samples of a run; more would cost it time, as the heap is collected for each."""
 RETAINED_EPOCHS = {"spark.sql.streaming.minBatchesToRetain": "20"}
 
 
@@ -67,7 +68,7 @@ def measure(run: RunHandle, directory: Path, seconds: float) -> Sample:
 
 def find_growth(samples: Sequence[Sample], duration: float) -> dict[str, float]:
     """Return the measures that grew by more than 10 % from the first quarter to the end, and by how much."""
-    slot = max(duration / 8, 2 * SAMPLE_SECONDS)
+    slot = duration / 8
     start = [s for s in samples if duration / 4 <= s.seconds < duration / 4 + slot]
     end = [s for s in samples if s.seconds >= duration - slot]
     ratios = {name: _median(end, name) / max(_median(start, name), 1.0) for name in MEASURES}
@@ -103,7 +104,7 @@ def soak(minutes: float, every: str, results: Path) -> dict[str, float]:
             checkpoint=checkpoint, every=every, master="local[2]", conf=RETAINED_EPOCHS
         ) as run:
             began = time.monotonic()
-            while (seconds := time.monotonic() - began) < duration and not run.wait(SAMPLE_SECONDS):
+            while (seconds := time.monotonic() - began) < duration and not run.wait(duration / SAMPLES):
                 samples.append(measure(run, checkpoint, seconds))
             run.stop()
     results.mkdir(parents=True, exist_ok=True)
@@ -121,7 +122,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--every", default="5 seconds", help="interval between micro-batches")
+    parser.add_argument("--every", default="10 seconds", help="interval between micro-batches")
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     arguments = parser.parse_args()
     growth = soak(arguments.minutes, arguments.every, arguments.results)
