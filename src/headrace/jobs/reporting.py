@@ -52,7 +52,7 @@ class Reporter:
         self.live = LiveFeed()
         self.history = History(database)
         self.alerts = AlertStore(database)
-        self._engine = AlertEngine(settings, self.alerts, notifiers_of(settings.notify))
+        self._engine = AlertEngine(settings, self.alerts, notifiers_of(settings.notify), self.history)
 
     def snapshot(self, job: Job) -> dict[str, Any]:
         """Return a job with the metrics of its last tick, as one document."""

@@ -59,6 +59,16 @@ class History:
         rows = self._database.rows(query, (job, resolution, int(since) - resolution, int(until)))
         return [{"at": row["at"], **json.loads(row["document"])} for row in rows]
 
+    def counter(self, job: str, name: str, since: float) -> list[tuple[float, float]]:
+        """Return times and values of a counter: the last sample before `since`, and the finest later ones."""
+        query = "SELECT at, document FROM samples WHERE job = ? AND "
+        before = self._database.rows(
+            f"{query} at < ? ORDER BY at DESC, resolution LIMIT 1", (job, int(since))
+        )
+        later = f"{query} at >= ? AND resolution = ? ORDER BY at"
+        rows = before + self._database.rows(later, (job, int(since), LEVELS[0][0]))
+        return [(float(row["at"]), float(json.loads(row["document"]).get(name, 0))) for row in rows]
+
     def clean_if_due(self) -> None:
         """Delete samples that are too old, once a minute."""
         now = time.time()

@@ -16,6 +16,7 @@ from headrace.metrics.alerts.engine import AlertEngine
 from headrace.metrics.alerts.notify import Notification
 from headrace.metrics.alerts.rules import AlertRule, AlertSettings, Kind, load_settings
 from headrace.metrics.alerts.store import AlertStore
+from headrace.metrics.history import History
 
 MISMATCH = {"step": "out", "epoch": 7, "expected": 10, "actual": 9}
 
@@ -45,7 +46,7 @@ def store(tmp_path: Path) -> Iterator[AlertStore]:
 def engine(store: AlertStore, *rules: AlertRule, wait: str = "0 seconds") -> tuple[AlertEngine, Recorder]:
     recorder = Recorder()
     settings = AlertSettings(rules=list(rules), group_wait=wait)
-    return AlertEngine(settings, store, [recorder]), recorder
+    return AlertEngine(settings, store, [recorder], History(store._database)), recorder
 
 
 def job(state: str = "running", name: str = "fraud", **metrics: Any) -> dict[str, Any]:
@@ -128,6 +129,40 @@ def test_restarts_within_a_period_fire(store: AlertStore) -> None:
     assert recorder.titles == ["fraud: restarts firing"]
 
 
+def test_rules_with_different_periods_count_separately(store: AlertStore) -> None:
+    short = AlertRule(alert="restarts", above=5, within="1 minute", name="short")
+    long = AlertRule(alert="restarts", above=1, within="1 hour", name="long")
+    alerts, recorder = engine(store, short, long)
+    for second, restarts in [(0, 0), (100, 1), (200, 1), (300, 2)]:
+        alerts.evaluate([job(restarts=restarts)], float(second))
+    assert recorder.titles == ["fraud: long firing"]
+
+
+def test_a_new_service_does_not_count_old_restarts(store: AlertStore) -> None:
+    rule = AlertRule(alert="restarts", above=1, within="1 minute")
+    History(store._database).add("fraud", 100.0, {"restarts": 5})
+    alerts, recorder = engine(store, rule)
+    ended = job("failed", name="ended", restarts=5) | {"changed": 100.0}
+    alerts.evaluate([job(restarts=5), ended], 1000.0)
+    assert recorder.titles == []
+    alerts.evaluate([job(restarts=7), ended], 1001.0)
+    assert recorder.titles == ["fraud: restarts firing"]
+
+
+def test_a_new_service_counts_restarts_since_the_last_sample(store: AlertStore) -> None:
+    History(store._database).add("fraud", 100.0, {"restarts": 5})
+    alerts, recorder = engine(store, AlertRule(alert="restarts", above=1, within="1 minute"))
+    alerts.evaluate([job(restarts=7)], 1000.0)
+    assert recorder.titles == ["fraud: restarts firing"]
+
+
+def test_the_time_without_a_run_is_not_a_time_without_data(store: AlertStore) -> None:
+    alerts, recorder = engine(store, AlertRule(alert="no_data", above=30))
+    for second, state in [(0, "running"), (10, "stopped"), (500, "running"), (520, "running")]:
+        alerts.evaluate([job(state, rows_in=5)], float(second))
+    assert recorder.titles == []
+
+
 def test_no_data_fires_and_is_resolved_by_a_row(store: AlertStore) -> None:
     alerts, recorder = engine(store, AlertRule(alert="no_data", above=30))
     for second, rows in [(0, 5), (20, 5), (31, 5), (40, 6)]:
@@ -169,6 +204,15 @@ def test_wrong_settings_are_rejected(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(OptionError, match=r"alerts\.yaml"):
         load_settings(file)
+
+
+def test_two_rules_of_one_name_for_the_same_jobs_are_rejected(tmp_path: Path) -> None:
+    file = tmp_path / "alerts.yaml"
+    file.write_text("rules: [{alert: lag, above: 10}, {alert: lag, above: 100, job: fraud}]")
+    with pytest.raises(OptionError, match="two rules for the same jobs are named `lag`; set `name`"):
+        load_settings(file)
+    file.write_text("rules: [{alert: lag, job: a}, {alert: lag, job: b}, {alert: lag, name: any lag}]")
+    assert len(load_settings(file).rules) == 3
 
 
 def test_the_document_on_the_page_is_valid(tmp_path: Path) -> None:

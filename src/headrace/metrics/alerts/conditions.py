@@ -18,12 +18,16 @@ class Finding:
     message: str | None = None
 
 
+COUNTERS = {"restarts": "restarts", "row_accounting": "mismatches"}
+"""The counters that conditions compare with their value one period ago."""
+
+
 @dataclass
 class JobMemory:
     """Counters of a job at earlier ticks."""
 
-    restarts: deque[tuple[float, float]] = field(default_factory=deque)
-    mismatches: deque[tuple[float, float]] = field(default_factory=deque)
+    counters: dict[str, deque[tuple[float, float]]] = field(default_factory=dict)
+    """Times and values by rule; each rule has a period of its own."""
     rows_in: tuple[float, float] | None = None
     """The last change of the rows read: time and value."""
 
@@ -33,9 +37,10 @@ def evaluate(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: fl
     if rule.alert == "failed":
         message = f"the job failed: {job.get('error')}" if job["state"] == "failed" else None
         return Finding(float(message is not None), message)
-    if rule.alert in ("restarts", "row_accounting"):
+    if rule.alert in COUNTERS:
         return _growth(rule, job, memory, now)
     if job["state"] not in ("running", "draining"):
+        memory.rows_in = None
         return Finding(0.0)
     if rule.alert == "no_data":
         return _no_data(rule, job["metrics"], memory, now)
@@ -86,9 +91,9 @@ def _no_data(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now
 
 def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
     """Compare a counter with its value one period ago, which is 0 before the first tick."""
-    name = "restarts" if rule.alert == "restarts" else "mismatches"
+    name = COUNTERS[rule.alert]
     value = float(job["metrics"].get(name) or 0)
-    past: deque[tuple[float, float]] = getattr(memory, name)
+    past = memory.counters.setdefault(rule.label, deque())
     if not past:
         past.append((now, 0.0))
     if value != past[-1][1]:

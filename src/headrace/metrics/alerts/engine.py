@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headrace.metrics.alerts.conditions import Finding, JobMemory, evaluate
+from headrace.metrics.alerts.conditions import COUNTERS, Finding, JobMemory, evaluate
 from headrace.metrics.alerts.notify import Notification, Notifier
 from headrace.metrics.alerts.rules import AlertRule, AlertSettings
 from headrace.metrics.alerts.store import Alert, AlertStore
+from headrace.metrics.history import History
 
 _Key = tuple[str, str]
 
@@ -27,9 +29,12 @@ class _Group:
 class AlertEngine:
     """Evaluates the rules on every tick and notifies the channels."""
 
-    def __init__(self, settings: AlertSettings, store: AlertStore, notifiers: Iterable[Notifier]) -> None:
+    def __init__(
+        self, settings: AlertSettings, store: AlertStore, notifiers: Iterable[Notifier], history: History
+    ) -> None:
         self._settings = settings
         self._store = store
+        self._history = history
         self._notifiers = list(notifiers)
         self._memories: dict[str, JobMemory] = {}
         self._pending: dict[_Key, float] = {}
@@ -43,7 +48,7 @@ class AlertEngine:
         for job in jobs:
             names[job["id"]] = job["name"]
             if job["id"] not in self._memories:
-                self._memories[job["id"]] = self._restore_memory(job["id"], at)
+                self._memories[job["id"]] = self._restore_memory(job, at)
             memory = self._memories[job["id"]]
             for rule in self._settings.rules:
                 if rule.job in (None, job["name"]):
@@ -56,11 +61,16 @@ class AlertEngine:
         """Return the alerts that fire now."""
         return list(self._firing.values())
 
-    def _restore_memory(self, job: str, at: float) -> JobMemory:
-        """Return a memory whose counters start at the alerts that an earlier service raised."""
+    def _restore_memory(self, job: Mapping[str, Any], at: float) -> JobMemory:
+        """Return a memory with the counters of an earlier service, whose old counts must not fire again."""
         memory = JobMemory()
-        if alerts := [alert for alert in self._store.of(job) if alert.rule == "row_accounting"]:
-            memory.mismatches.append((at, sum(alert.value for alert in alerts)))
+        for rule in self._settings.rules:
+            if (name := COUNTERS.get(rule.alert)) is not None:
+                since, changed = at - rule.period, job.get("changed", at)
+                past = self._history.counter(job["id"], name, since)
+                if not past and changed < since:  # it ended before the period, without a sample
+                    past = [(changed, float(job["metrics"].get(name) or 0))]
+                memory.counters[rule.label] = deque(past)
         return memory
 
     def _update(self, rule: AlertRule, job: str, finding: Finding, at: float) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -132,6 +133,13 @@ class AlertSettings(_Model):
     group_wait: DurationText = Field(
         default="10 seconds", description="Alerts of a job within this time are one notification."
     )
+
+    @model_validator(mode="after")
+    def _check_names(self) -> AlertSettings:
+        for first, second in combinations(self.rules, 2):
+            if first.label == second.label and (first.job == second.job or None in (first.job, second.job)):
+                raise ValueError(f"two rules for the same jobs are named `{first.label}`; set `name`")
+        return self
 
     @property
     def wait_seconds(self) -> float:
