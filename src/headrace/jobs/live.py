@@ -39,7 +39,7 @@ class LiveFeed:
         """Distribute the documents of one tick."""
         with self._lock:
             self._last = {snapshot["id"]: snapshot for snapshot in snapshots}
-            clients = {job: tuple(each) for job, each in self._clients.items() if each}
+            clients = {job: tuple(each) for job, each in self._clients.items()}
         for job, listeners in clients.items():
             if (data := self._data(job)) is not None:
                 message = _message("tick", data)
@@ -65,6 +65,8 @@ class LiveFeed:
         finally:
             with self._lock:
                 self._clients[job].discard(client)
+                if not self._clients[job]:
+                    del self._clients[job]
 
     def _data(self, job: str | None) -> Any:
         with self._lock:

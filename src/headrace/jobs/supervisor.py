@@ -65,8 +65,9 @@ class Supervisor:
         deadline = time.monotonic() + KILL_SECONDS
         while directory.is_locked and time.monotonic() < deadline:
             identity = self._identity(job)
-            if identity is not None:
-                kill_group(identity.pid, job.id)
+            pid = job.pid if identity is None else identity.pid  # no identity: it has only been started
+            if pid is not None:
+                kill_group(pid, job.id)
             time.sleep(0.02)
         if directory.is_locked:
             raise ConflictError("the driver process cannot be killed", where=f"job {job.id}")

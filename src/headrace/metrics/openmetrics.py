@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.openmetrics.exposition import generate_latest
 
 from headrace.jobs.states import JobState
+from headrace.metrics.tick import watermark_delay
 from headrace.runtime.progress.log import parse_time
 
 CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -151,8 +151,8 @@ def _watermark(job: Mapping[str, Any]) -> float | None:
 
 
 def _watermark_delay(job: Mapping[str, Any]) -> float | None:
-    watermark = _watermark(job) if JobState(job["state"]).active else None
-    return None if watermark is None else time.time() - watermark
+    delay = watermark_delay(job["metrics"].get("watermark")) if JobState(job["state"]).active else None
+    return None if delay is None else delay / 1000
 
 
 def _labels(job: Mapping[str, Any]) -> list[str]:

@@ -184,3 +184,6 @@ def test_users_are_added_listed_and_deleted(tmp_path: Path, monkeypatch: pytest.
     assert "ada viewer" in runner.invoke(app, ["users", "list", *place]).output
     assert runner.invoke(app, ["users", "token", "ada", *place]).output.startswith("hr_")
     assert runner.invoke(app, ["users", "delete", "ada", *place]).exit_code == 0
+    runner.invoke(app, ["users", "token", "ci", *place])
+    assert runner.invoke(app, ["users", "delete", "ci", *place]).output == "ci deleted\n"
+    assert runner.invoke(app, ["users", "delete", "ci", *place]).exit_code != 0

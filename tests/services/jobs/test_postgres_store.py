@@ -47,6 +47,15 @@ def test_users_alerts_and_silences_are_stored(service: JobService) -> None:
     assert service.alerts.end_silence(silence.id)
 
 
+def test_a_service_reconnects_after_its_connection_was_closed(service: JobService) -> None:
+    job = run(service)
+    with pytest.raises(Exception, match="terminating connection"):
+        service.database.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    assert service.get(job.id).state is JobState.RUNNING
+    service.stop_job(job.id)
+    wait_for(service, job, JobState.STOPPED)
+
+
 def test_a_server_that_is_away_is_an_error_without_the_password() -> None:
     with pytest.raises(OptionError) as caught:
         Database("postgresql://ada:hush@127.0.0.1:9/jobs")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import httpx
@@ -95,6 +96,14 @@ def test_an_operator_changes_own_jobs_only(url: str) -> None:
         assert operator.delete(f"/api/v1/jobs/{job}").status_code == 204
 
 
+def test_an_operator_does_not_get_the_passwords_of_others_by_a_clone(url: str) -> None:
+    with log_in(url, "operator") as operator, log_in(url, "other") as other, log_in(url, "admin") as admin:
+        job = submit(operator).json()["id"]
+        assert other.post(f"/api/v1/jobs/{job}/clone").status_code == 403
+        assert operator.post(f"/api/v1/jobs/{job}/clone").status_code == 201
+        assert admin.post(f"/api/v1/jobs/{job}/clone").status_code == 201
+
+
 def test_only_an_admin_sees_users_and_the_audit_log(url: str) -> None:
     with log_in(url, "operator") as operator, log_in(url, "admin") as admin:
         assert operator.get("/api/v1/users").status_code == 403
@@ -128,6 +137,20 @@ def test_a_session_ends_with_the_logout(url: str) -> None:
         cookies = dict(viewer.cookies)
         assert viewer.post("/api/v1/logout").status_code == 204
     assert httpx.get(f"{url}/api/v1/jobs", cookies=cookies).status_code == 401
+
+
+def test_an_open_stream_ends_with_its_token(
+    url: str, closed: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.jobs.security.guard.RECHECK_SECONDS", 0.1)
+    principals = PrincipalStore(closed.database)
+    token = principals.issue_token("ci", Role.VIEWER)
+    headers = {"authorization": f"Bearer {token}"}
+    with httpx.stream("GET", f"{url}/api/v1/live", headers=headers, timeout=60) as response:
+        lines = response.iter_lines()
+        assert any(line.startswith("data: ") for line in lines)
+        assert principals.delete_user("ci")
+        assert len(list(islice(lines, 60))) < 60  # a tick per second has three lines
 
 
 def test_guessing_passwords_is_slowed_down(url: str) -> None:

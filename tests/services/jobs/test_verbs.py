@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +50,17 @@ def test_a_killed_job_has_no_process(running: JobService) -> None:
     assert running.kill(job.id).state is JobState.KILLED
     assert start_time(job.pid or 0) is None
     assert running.store.attempts(job.id)[-1].exit_reason == "killed"
+
+
+def test_a_driver_is_killed_before_it_has_reported(tmp_path: Path) -> None:
+    silent = (sys.executable, "-c", "import time; time.sleep(600)")
+    service = JobService(tmp_path / "data", command=silent, period=0.05)
+    service.start()
+    job = wait_for(service, submit(service), JobState.STARTING)
+    wait_until(lambda: service.get(job.id).pid is not None)
+    assert service.kill(job.id).state is JobState.KILLED
+    service.pause()
+    service.close()
 
 
 def test_a_restart_of_a_running_job_stops_it_gracefully_first(running: JobService) -> None:

@@ -95,10 +95,39 @@ def test_a_python_file_is_rejected() -> None:
         check_submission(Submission("p.py", {"p.py": b""}), CLOSED)
 
 
-@pytest.mark.parametrize("key", ["spark.driver.extraJavaOptions", "spark.jars", "spark.plugins"])
-def test_a_setting_that_loads_code_is_rejected(key: str) -> None:
-    with pytest.raises(OptionError, match="can load code"):
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.driver.extraJavaOptions",
+        "spark.driver.extraLibraryPath",
+        "spark.jars",
+        "spark.plugins",
+        "spark.eventLog.dir",
+        "spark.metrics.conf.*.sink.csv.class",
+        "spark.shuffle.manager",
+        "spark.sql.streaming.stateStore.providerClass",
+        "spark.sql.streaming.checkpointLocation",
+        "spark.ui.enabled",
+    ],
+)
+def test_a_setting_that_loads_code_or_uses_files_is_rejected(key: str) -> None:
+    with pytest.raises(OptionError, match="can load code or use files"):
         check(PLAIN, settings=JobSettings(conf={key: "x"}))
+    check(PLAIN, Policy(host="0.0.0.0", allow_code=True), settings=JobSettings(conf={key: "x"}))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.driver.memory",
+        "spark.executor.cores",
+        "spark.sql.shuffle.partitions",
+        "spark.sql.streaming.pollingDelay",
+        "spark.sql.session.timeZone",
+    ],
+)
+def test_a_setting_of_size_or_speed_is_accepted(key: str) -> None:
+    check(PLAIN, settings=JobSettings(conf={key: "1"}))
 
 
 def test_a_working_directory_is_rejected(tmp_path: Path) -> None:

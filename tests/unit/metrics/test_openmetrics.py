@@ -45,6 +45,13 @@ def test_a_parser_accepts_every_metric() -> None:
     assert actual["headrace_service_uptime_seconds"].samples[0].value == 1
 
 
+def test_a_drained_watermark_has_no_delay() -> None:
+    metrics = JOB["metrics"] | {"watermark": "9999-12-31T23:59:59.999Z"}
+    draining = JOB | {"state": "draining", "metrics": metrics}
+    assert families(render([JOB], {}))["headrace_job_watermark_delay_seconds"].samples[0].value > 0
+    assert not families(render([draining], {}))["headrace_job_watermark_delay_seconds"].samples
+
+
 def test_a_service_without_jobs_has_metrics() -> None:
     assert "headrace_service_jobs" in families(render([], {}))
 

@@ -28,11 +28,15 @@ _LOCAL_PATH = re.compile(
 )
 _CODE_OPTION = re.compile(r"jaas|\.class(es)?$|interceptor|reporter|provider|serializer", re.IGNORECASE)
 _SECRET = re.compile(r"secret|password|passwd|token|credential|access\.?key", re.IGNORECASE)
-_CODE_SETTINGS = re.compile(
-    r"extrajavaoptions|defaultjavaoptions|extraclasspath|spark\.jars|spark\.plugins|spark\.submit|spark\.files"
-    r"|listeners|extensions|spark\.hadoop|spark\.pyspark|spark\.executorenv|catalog",
-    re.IGNORECASE,
+_SAFE_SETTING = re.compile(
+    r"spark\.((driver|executor)\.(cores|instances|memory|memoryOverhead|maxResultSize)|cores\.max"
+    r"|default\.parallelism|task\.(cpus|maxFailures)|dynamicAllocation\..+|locality\..+|speculation.*"
+    r"|memory\.(fraction|storageFraction)|scheduler\.mode"
+    r"|sql\.(adaptive|ansi|codegen|execution\.arrow|session\.timeZone|shuffle|streaming)\b.*"
+    r"|sql\.(autoBroadcastJoinThreshold|files\.max\w+))"
 )
+"""Spark settings of sizes and speed. All others could load a class or a library, or use files."""
+_CLASS_OR_PLACE = re.compile(r"class|provider|listener|location|dir|path", re.IGNORECASE)
 
 
 def check_submission(submission: Submission, policy: Policy) -> None:
@@ -96,8 +100,8 @@ def _check_code(submission: Submission) -> None:
     if submission.file.endswith(".py"):
         raise OptionError("a Python file is not accepted", where=submission.file, hint=_CODE)
     for key in submission.settings.conf:
-        if _CODE_SETTINGS.search(key):
-            raise OptionError("this setting can load code", where=key, hint=_CODE)
+        if not _SAFE_SETTING.fullmatch(key) or _CLASS_OR_PLACE.search(key):
+            raise OptionError("this setting can load code or use files", where=key, hint=_CODE)
 
 
 def _find_problems(document: str, file: str, policy: Policy) -> Iterator[Problem]:

@@ -7,6 +7,7 @@ import hmac
 import json
 import re
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -20,6 +21,8 @@ from headrace.jobs.states import UnknownJobError
 from headrace.jobs.submission import MAX_TOTAL_BYTES
 
 COOKIE = "headrace_session"
+RECHECK_SECONDS = 5.0
+"""The time after which an open stream of a revoked token or an ended session is closed."""
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OPEN = re.compile(r"/api/v1/(health|login)|/login|/static/.*|/favicon\.ico")
 """Paths that need no credentials."""
@@ -52,7 +55,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send)
+        answer = _Answer(send, lambda: self._is_valid(scope))
         reads_store = scope["method"] not in _SAFE or _has_credentials(scope)
         principal, problem = (
             await asyncio.to_thread(self._check, scope) if reads_store else self._check(scope)
@@ -72,6 +75,12 @@ class Guard:
         except ClientDisconnect:
             if body.is_too_large and not answer.status:
                 await answer.reject(413, _TOO_LARGE)
+
+    async def _is_valid(self, scope: Scope) -> bool:
+        """True if the credentials of a request have not been revoked since it began."""
+        if not _has_credentials(scope):
+            return True
+        return await asyncio.to_thread(self._identify, Headers(scope=scope)) is not None
 
     def _check(self, scope: Scope) -> tuple[Principal | None, tuple[int, str] | None]:
         headers = Headers(scope=scope)
@@ -128,9 +137,9 @@ class Guard:
         return None if principal.may_change(owner) else (403, f"the role {principal.role} does not allow it")
 
     def _owner(self, path: str, principal: Principal) -> str | None:
-        """Return the owner of the job that a request changes; cloning counts as a new job."""
+        """Return the owner of the job that a request changes or clones; a clone has its passwords."""
         job = _JOB.fullmatch(path)
-        if job is None or job[2] == "/clone":
+        if job is None:
             return None
         try:
             return self._service.get(job[1]).owner
@@ -146,10 +155,12 @@ class Guard:
 
 
 class _Answer:
-    """Adds headers to the response and records its status."""
+    """Adds headers to the response and records its status; ends a stream whose sender is locked out."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, is_valid: Callable[[], Awaitable[bool]]) -> None:
         self._send = send
+        self._is_valid = is_valid
+        self._next_check = time.monotonic() + RECHECK_SECONDS
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -158,6 +169,11 @@ class _Answer:
             present = {name.lower() for name, _ in message["headers"]}
             added = [item for item in _HEADERS.items() if item[0] not in present]
             message = {**message, "headers": [*message["headers"], *added]}
+        elif message.get("more_body") and time.monotonic() >= self._next_check:
+            self._next_check = time.monotonic() + RECHECK_SECONDS
+            if not await self._is_valid():
+                await self._send({"type": "http.response.body", "body": b""})
+                raise ClientDisconnect
         await self._send(message)
 
     async def reject(self, status: int, detail: str, *, as_page: bool = False) -> None:

@@ -64,9 +64,10 @@ class PrincipalStore:
             self._database.execute(statement, (name, str(role), hash_password(password), time.time()))
 
     def delete_user(self, name: str) -> bool:
-        """Delete a user with all tokens; return False if there is none of this name."""
-        self._database.execute("DELETE FROM tokens WHERE owner = ?", (name,))
-        return self._database.execute("DELETE FROM users WHERE name = ?", (name,)) == 1
+        """Delete a user with all tokens; return False if there is neither a user nor a token of this name."""
+        with self._database.transaction():
+            tokens = self._database.execute("DELETE FROM tokens WHERE owner = ?", (name,))
+            return self._database.execute("DELETE FROM users WHERE name = ?", (name,)) + tokens > 0
 
     def tokens(self) -> list[dict[str, Any]]:
         """Return owner, role, label, creation time and end of all tokens that have not expired."""

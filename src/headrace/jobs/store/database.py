@@ -69,6 +69,13 @@ class Database:
             return self._connection.execute(statement, tuple(values))
         if self._connection.closed and self._depth == 0:
             self._connection = self._connect()
+        try:
+            return self._connection.execute(statement.replace("?", "%s"), tuple(values))
+        except Exception:
+            repeatable = statement.startswith(("SELECT", "BEGIN"))
+            if not (self._connection.closed and self._depth == 0 and repeatable):
+                raise
+        self._connection = self._connect()  # the server was restarted since the last statement
         return self._connection.execute(statement.replace("?", "%s"), tuple(values))
 
     def _connect(self) -> Any:
