@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from headrace.jobs.directory import AttemptDirectory
 
 VARIABLE = "HEADRACE_JOB"
 """The environment variable that identifies the processes of a job."""
+SECRETS = ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE")
+"""Variables of the service that its jobs must not read."""
 _HAS_PROC = Path("/proc/self/stat").exists()
 
 
@@ -36,7 +38,6 @@ def spawn(
     job: str,
     directory: Path,
     lock: int,
-    environment: Mapping[str, str],
 ) -> subprocess.Popen[bytes]:
     """Start a driver in a new session; it inherits the lock of the job."""
     attempt.path.mkdir(parents=True, exist_ok=True)
@@ -49,8 +50,13 @@ def spawn(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(lock,),
-            env={**environment, VARIABLE: job},
+            env=environment_of(job),
         )
+
+
+def environment_of(job: str) -> dict[str, str]:
+    """Return the environment of the processes of a job: that of the service, without its secrets."""
+    return {name: value for name, value in os.environ.items() if name not in SECRETS} | {VARIABLE: job}
 
 
 def kill_group(leader: int, job: str) -> None:

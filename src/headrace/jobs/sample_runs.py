@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import subprocess
 import sys
@@ -15,12 +14,11 @@ from typing import Any
 
 from headrace.errors import DocumentError, Problem, without_passwords
 from headrace.jobs.directory import read_json, write_json
-from headrace.jobs.process import VARIABLE, kill_group
+from headrace.jobs.process import environment_of, kill_group
 from headrace.jobs.security.documents import check_submission, limit_memory
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError
 from headrace.jobs.submission import Submission
-from headrace.jobs.supervisor import SECRETS
 
 COMMAND = (sys.executable, "-P", "-m", "headrace.testing.sample_run")
 SECONDS = 90
@@ -95,7 +93,6 @@ class SampleRuns:
     def _execute(self, place: Path, directory: str) -> int | None:
         """Run the process and return its exit status; None if it was killed at the time limit."""
         run = f"test-{secrets.token_hex(6)}"
-        environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
         with (place / "log.txt").open("wb") as log:
             process = subprocess.Popen(
                 [*self._command, str(place)],
@@ -104,7 +101,7 @@ class SampleRuns:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**environment, VARIABLE: run},
+                env=environment_of(run),
             )
         self._processes[run] = process.pid
         try:

@@ -78,7 +78,7 @@ class JobService:
         self.live, self.history = self._reporter.live, self._reporter.history
         self.alerts, self.alert_rules = self._reporter.alerts, self._reporter.rules
         self.store = JobStore(self.database, self._reporter.emit_lineage)
-        self._supervisor = Supervisor(self.store, self.data, command=command)
+        self._supervisor = Supervisor(self.store, self.directory, command=command)
         self._loops = [
             Loop("supervisor", period, self._supervisor.advance),
             Loop("ticks", TICK_SECONDS, lambda: self._reporter.tick(self.store.all_jobs())),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import subprocess
 import sys
 import threading
@@ -25,8 +24,6 @@ MAX_BACKOFF_SECONDS = 300.0
 STEADY_SECONDS = 600.0
 """The run time after which an attempt resets the count of consecutive failures."""
 KILL_SECONDS = 30.0
-SECRETS = ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE")
-"""Variables of the service that its jobs must not read."""
 _RUNNING_PHASES = ("", "reading", "draining")
 
 _log = logging.getLogger("headrace.jobs")
@@ -35,16 +32,14 @@ _log = logging.getLogger("headrace.jobs")
 class Supervisor:
     """Changes the states of jobs, holding `lock`."""
 
-    def __init__(self, store: JobStore, data: Path, *, command: Sequence[str] = DRIVER) -> None:
+    def __init__(
+        self, store: JobStore, directory: Callable[[str], JobDirectory], *, command: Sequence[str] = DRIVER
+    ) -> None:
         self._store = store
-        self._data = data
+        self._directory = directory
         self._command = tuple(command)
         self._children: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self.lock = threading.RLock()
-
-    def directory(self, job: str) -> JobDirectory:
-        """Return the directory of a job."""
-        return JobDirectory(self._data / "jobs" / job)
 
     def advance(self) -> None:
         """Check every active job once and perform the actions that are due."""
@@ -61,7 +56,7 @@ class Supervisor:
 
     def kill(self, job: Job) -> Job:
         """Kill the driver of a job and wait until it has ended."""
-        directory = self.directory(job.id)
+        directory = self._directory(job.id)
         deadline = time.monotonic() + KILL_SECONDS
         while directory.is_locked and time.monotonic() < deadline:
             identity = self._identity(job)
@@ -84,7 +79,7 @@ class Supervisor:
         return self._spawn(job)
 
     def _advance(self, job: Job) -> None:
-        attempt = self.directory(job.id).attempt(job.attempts)
+        attempt = self._directory(job.id).attempt(job.attempts)
         if job.state is JobState.SUBMITTED:
             self.start(job, "submitted")
         elif self._is_alive(job):
@@ -100,7 +95,7 @@ class Supervisor:
         child = self._children.get((job.id, job.attempts))
         if child is not None:
             child.poll()  # reaps the process
-        return self.directory(job.id).is_locked
+        return self._directory(job.id).is_locked
 
     def _observe(self, job: Job, attempt: AttemptDirectory) -> None:
         """Record the pid of a living driver, and that its queries run."""
@@ -113,7 +108,7 @@ class Supervisor:
 
     def _restart_if_due(self, job: Job) -> None:
         if job.attempts and (attempts := self._store.attempts(job.id)) and attempts[-1].ended is None:
-            ending = read_json(self.directory(job.id).attempt(job.attempts).exit) or {}
+            ending = read_json(self._directory(job.id).attempt(job.attempts).exit) or {}
             self._clean_up(job)
             self._close_attempt(job, str(ending.get("ending", "killed")), ending.get("error"))
         if job.next_start is None or time.time() >= job.next_start:
@@ -131,7 +126,7 @@ class Supervisor:
             self._spawn(job)
 
     def _spawn(self, job: Job) -> Job:
-        directory = self.directory(job.id)
+        directory = self._directory(job.id)
         if directory.read_request() == "stop":
             directory.clear_request()
         with directory.hold_lock() as lock:
@@ -144,14 +139,13 @@ class Supervisor:
                 job=job.id,
                 directory=Path(job.directory) if job.directory else directory.files,
                 lock=lock,
-                environment={name: value for name, value in os.environ.items() if name not in SECRETS},
             )
         self._children[(job.id, job.attempts)] = child
         return self._store.change(job, pid=child.pid)
 
     def _identity(self, job: Job) -> ProcessIdentity | None:
         """Return the process of the last attempt, if it is alive."""
-        record = read_json(self.directory(job.id).attempt(job.attempts).driver)
+        record = read_json(self._directory(job.id).attempt(job.attempts).driver)
         if record is None:
             return None
         identity = ProcessIdentity(int(record["pid"]), str(record["started"]))
@@ -169,12 +163,12 @@ class Supervisor:
             self._fail(job, reason, error or f"the driver process ended: {reason}", retry=retry)
             return
         state = JobState.DRAINED if reason == "drained" else JobState.STOPPED
-        self.directory(job.id).clear_request()
+        self._directory(job.id).clear_request()
         self._store.move(job, state, reason, pid=None, exit_reason=reason, failures=0)
 
     def _infer_ending(self, job: Job) -> dict[str, Any]:
         """Return the ending of a driver that was killed after draining the pipeline; else an empty dict."""
-        drained = (self.directory(job.id).checkpoint / "drained").exists()
+        drained = (self._directory(job.id).checkpoint / "drained").exists()
         return {"ending": "drained"} if drained else {}
 
     def _fail(self, job: Job, reason: str, error: str, *, retry: bool) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from rich.console import Console
@@ -56,6 +57,14 @@ def print_message(text: str = "", style: str = "") -> None:
 def show(text: str = "", style: str = "") -> None:
     """Print a line on standard output, without wrapping or markup."""
     out().print(Text(text, style=style), soft_wrap=True)
+
+
+def show_table(heading: Sequence[str], rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
+    """Print rows in aligned columns; `styles` are those of the heading and of each row."""
+    table = [heading, *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for cells, style in zip_longest(table, styles, fillvalue=""):
+        show("  ".join(map(str.ljust, cells, widths)).rstrip(), style)
 
 
 def show_cropped(text: str) -> None:

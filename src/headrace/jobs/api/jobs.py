@@ -63,7 +63,7 @@ async def submit(request: Request, service: Service, sender: Sender) -> Created:
 
     submission = await read_submission(request)
     job = await run_in_threadpool(service.submit, replace(submission, owner=sender.name))
-    return Created(id=job.id, state=job.state)
+    return Created.of(job)
 
 
 async def read_submission(request: Request) -> Submission:
@@ -151,41 +151,37 @@ def transitions(job: JobId, service: Service) -> list[dict[str, Any]]:
 @router.post("/{job}/stop")
 def stop(job: JobId, service: Service) -> Created:
     """Stop gracefully: finish the current micro-batch, commit, exit."""
-    return _answer(service.stop_job(job))
+    return Created.of(service.stop_job(job))
 
 
 @router.post("/{job}/drain")
 def drain(job: JobId, service: Service) -> Created:
     """Drain: stop reading, fire and close every window, end for good."""
-    return _answer(service.drain(job))
+    return Created.of(service.drain(job))
 
 
 @router.post("/{job}/kill")
 def kill(job: JobId, service: Service) -> Created:
     """Kill the driver process."""
-    return _answer(service.kill(job))
+    return Created.of(service.kill(job))
 
 
 @router.post("/{job}/restart")
 def restart(job: JobId, service: Service) -> Created:
     """Start again from the checkpoint; a running job is stopped gracefully first."""
-    return _answer(service.restart(job))
+    return Created.of(service.restart(job))
 
 
 @router.post("/{job}/clone", status_code=201)
 def clone(job: JobId, service: Service, sender: Sender) -> Created:
     """Submit the same files and settings as a new job."""
-    return _answer(service.clone(job, sender.name))
+    return Created.of(service.clone(job, sender.name))
 
 
 @router.delete("/{job}", status_code=204)
 def delete(job: JobId, service: Service) -> None:
     """Delete a job that has ended, with its files and its checkpoint."""
     service.delete(job)
-
-
-def _answer(job: Job) -> Created:
-    return Created(id=job.id, state=job.state)
 
 
 def _detail(service: Service, job: Job) -> JobDetail:

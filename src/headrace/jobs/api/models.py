@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.jobs.model import JobSettings
+from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.states import JobState
 
 
@@ -130,10 +130,15 @@ class JobDetail(JobSummary):
 
 
 class Created(BaseModel):
-    """A new job."""
+    """A job that a request has created or changed."""
 
     id: str
     state: JobState
+
+    @classmethod
+    def of(cls, job: Job) -> Created:
+        """Return the id and the state of a job."""
+        return cls(id=job.id, state=job.state)
 
 
 class ErrorBody(BaseModel):

@@ -11,7 +11,6 @@ from headrace.checkpoints.savepoints import list_savepoints
 from headrace.jobs.api.access import JobId, Sender, Service
 from headrace.jobs.api.jobs import ERRORS, SUBMIT_BODY, read_submission
 from headrace.jobs.api.models import Created
-from headrace.jobs.model import Job
 from headrace.jobs.upgrades import JobUpgrades
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=ERRORS)
@@ -51,7 +50,7 @@ class Upgraded(Created):
 @router.post("/{job}/savepoint")
 def savepoint(job: JobId, body: SavepointRequest, service: Service) -> Created:
     """Store checkpoint and files under a name; a running job is stopped gracefully and started again."""
-    return _answer(JobUpgrades(service).savepoint(service.get(job).id, body.name))
+    return Created.of(JobUpgrades(service).savepoint(service.get(job).id, body.name))
 
 
 @router.get("/{job}/savepoints")
@@ -66,7 +65,7 @@ def savepoints(job: JobId, service: Service) -> list[SavepointModel]:
 @router.post("/{job}/restore")
 def restore(job: JobId, body: SavepointRequest, service: Service) -> Created:
     """Restore checkpoint and files of a savepoint, and start the job from there."""
-    return _answer(JobUpgrades(service).restore(service.get(job).id, body.name))
+    return Created.of(JobUpgrades(service).restore(service.get(job).id, body.name))
 
 
 @router.post("/{job}/scale")
@@ -75,7 +74,7 @@ def scale(job: JobId, body: ScaleRequest, service: Service) -> Created:
     scaled = JobUpgrades(service).scale(
         service.get(job).id, partitions=body.partitions, executors=body.executors
     )
-    return _answer(scaled)
+    return Created.of(scaled)
 
 
 @router.post("/{job}/upgrade", openapi_extra={"requestBody": SUBMIT_BODY})
@@ -87,7 +86,3 @@ async def upgrade(job: JobId, request: Request, service: Service, sender: Sender
     current = service.get(job)
     upgraded, saved = await run_in_threadpool(JobUpgrades(service).upgrade, current.id, submission)
     return Upgraded(id=upgraded.id, state=upgraded.state, savepoint=saved)
-
-
-def _answer(job: Job) -> Created:
-    return Created(id=job.id, state=job.state)

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from headrace.cli.commands.service.serve import HOST, PORT
 from headrace.errors import HeadraceError, OptionError, Problem, SetupError
+from headrace.jobs.security.policy import LOOPBACK_NAMES
 
 URL_VARIABLE, TOKEN_VARIABLE = "HEADRACE_URL", "HEADRACE_TOKEN"
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class ServiceError(HeadraceError):
@@ -35,7 +35,7 @@ class Client:
     @property
     def is_local(self) -> bool:
         """True if the service runs on this machine."""
-        return urlsplit(self.url).hostname in LOOPBACK
+        return urlsplit(self.url).hostname in LOOPBACK_NAMES
 
     def get(self, path: str, **parameters: Any) -> Any:
         """Send a GET request and return the decoded response."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json as jsonlib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from headrace.cli.commands.service.client import Client, upload
-from headrace.cli.commands.service.listing import describe_job, list_jobs
+from headrace.cli.commands.service.listing import describe_job, list_jobs, show_state
 from headrace.cli.options import (
     AsJson,
     PipelineFile,
@@ -91,7 +91,7 @@ def submit(
     if client.is_local and not data:
         form["directory"] = str(base)
     created = client.post("/jobs", data=form, files=upload(file, data or [], base))
-    show_json(created) if json else show(f"{created['id']} {created['state']}")
+    show_state(created, json)
 
 
 @jobs.command("list")
@@ -185,5 +185,4 @@ def delete(job: JobId, json: AsJson = False, url: Url = None) -> None:
 
 
 def _request(job: str, verb: str, url: str | None, json: bool) -> None:
-    answer: dict[str, Any] = Client(url).post(f"/jobs/{job}/{verb}")
-    show_json(answer) if json else show(f"{answer['id']} {answer['state']}")
+    show_state(Client(url).post(f"/jobs/{job}/{verb}"), json)

@@ -6,16 +6,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from headrace.cli.terminal.output import show
+from headrace.cli.terminal.output import show, show_json, show_table
 from headrace.runtime.progress.status_text import format_elapsed, format_time
 
-_STYLES = {
-    "heading": "heading",
-    "running": "good",
-    "failed": "bad",
-    "killed": "warn",
-    "restarting": "warn",
-}
+_STYLES = {"running": "good", "failed": "bad", "killed": "warn", "restarting": "warn"}
 _HEADINGS = ("id", "name", "state", "in", "out", "late", "dead letters", "lag", "p99 ms", "attempts", "age")
 
 
@@ -24,11 +18,13 @@ def list_jobs(jobs: list[dict[str, Any]]) -> None:
     if not jobs:
         show("no jobs; submit one: headrace jobs submit FILE")
         return
-    rows = [_HEADINGS, *(_cells(job) for job in jobs)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for cells, state in zip(rows, ["heading", *(job["state"] for job in jobs)], strict=True):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        show(line.rstrip(), _STYLES.get(state, ""))
+    styles = ["heading", *(_STYLES.get(job["state"], "") for job in jobs)]
+    show_table(_HEADINGS, [_cells(job) for job in jobs], styles)
+
+
+def show_state(job: dict[str, Any], json: bool) -> None:
+    """Print id and state of a job that a request has changed."""
+    show_json(job) if json else show(f"{job['id']} {job['state']}")
 
 
 def describe_job(job: dict[str, Any]) -> None:

@@ -100,7 +100,9 @@ def serve(
 
 def _take_secrets() -> str | None:
     """Return the token and remove all secrets from the environment, which variables in documents read."""
+    from headrace.jobs.process import SECRETS
+
     token = os.environ.get("HEADRACE_TOKEN") or None
-    for name in ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE"):
+    for name in SECRETS:
         os.environ.pop(name, None)
     return token

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from headrace.cli.commands.service.client import Client, upload
 from headrace.cli.commands.service.jobs import JobId, Url
+from headrace.cli.commands.service.listing import show_state
 from headrace.cli.options import AsJson, PipelineFile, check_file
-from headrace.cli.terminal.output import print_message, show, show_json
+from headrace.cli.terminal.output import print_message
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="The savepoint, such as before-v2.")]
 
 
 def savepoint(job: JobId, name: SavepointName, json: AsJson = False, url: Url = None) -> None:
     """Store checkpoint and files of a job under a name; a running job is stopped and started again."""
-    _print(Client(url).post(f"/jobs/{job}/savepoint", json={"name": name}), json)
+    show_state(Client(url).post(f"/jobs/{job}/savepoint", json={"name": name}), json)
 
 
 def restore(job: JobId, name: SavepointName, json: AsJson = False, url: Url = None) -> None:
@@ -25,7 +26,7 @@ def restore(job: JobId, name: SavepointName, json: AsJson = False, url: Url = No
 
     Nothing is deleted from sinks: rows since the savepoint are overwritten (keyed sinks) or written again.
     """
-    _print(Client(url).post(f"/jobs/{job}/restore", json={"name": name}), json)
+    show_state(Client(url).post(f"/jobs/{job}/restore", json={"name": name}), json)
 
 
 def upgrade(
@@ -50,7 +51,7 @@ def upgrade(
     check_file(file)
     parts = upload(file, data or [], file.resolve().parent)
     answer = Client(url).post(f"/jobs/{job}/upgrade", files=parts)
-    _print(answer, json)
+    show_state(answer, json)
     if answer["savepoint"] and not json:
         print_message(f"to go back: headrace jobs restore {job} {answer['savepoint']}")
 
@@ -79,8 +80,4 @@ def scale(
     """
     numbers = {"partitions": partitions, "executors": executors}
     body = {name: number for name, number in numbers.items() if number is not None}
-    _print(Client(url).post(f"/jobs/{job}/scale", json=body), json)
-
-
-def _print(answer: dict[str, Any], json: bool) -> None:
-    show_json(answer) if json else show(f"{answer['id']} {answer['state']}")
+    show_state(Client(url).post(f"/jobs/{job}/scale", json=body), json)
