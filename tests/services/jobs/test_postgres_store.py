@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -47,13 +48,18 @@ def test_users_alerts_and_silences_are_stored(service: JobService) -> None:
     assert service.alerts.end_silence(silence.id)
 
 
-def test_a_service_reconnects_after_its_connection_was_closed(service: JobService) -> None:
-    job = run(service)
-    with pytest.raises(Exception, match="terminating connection"):
-        service.database.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-    assert service.get(job.id).state is JobState.RUNNING
-    service.stop_job(job.id)
-    wait_for(service, job, JobState.STOPPED)
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_a_connection_that_the_server_closed_is_opened_again(
+    servers: Callable[[str], Server], in_transaction: bool
+) -> None:
+    url = servers("postgres").url
+    database, other = Database(url), Database(url)
+    [row] = database.rows("SELECT pg_backend_pid() AS pid")
+    other.rows("SELECT pg_terminate_backend(?, 10000)", (row["pid"],))  # waits until it has ended
+    with database.transaction() if in_transaction else nullcontext():
+        assert database.rows("SELECT 1 AS n") == [{"n": 1}]
+    database.close()
+    other.close()
 
 
 def test_a_server_that_is_away_is_an_error_without_the_password() -> None:
