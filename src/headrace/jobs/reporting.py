@@ -72,8 +72,8 @@ class Reporter:
         self._sample(snapshots)
 
     def emit_lineage(self, job: Job) -> None:
-        """Emit the lineage event of a job that has changed its state."""
-        if self._lineage is not None and job.state in EVENTS:
+        """Emit the lineage event of an attempt that has changed its state."""
+        if self._lineage is not None and job.attempts and job.state in EVENTS:
             plan = read_json(self._directory(job.id).plan) or {}
             self._lineage.emit([run_event(job, plan.get("datasets", {}))])
 

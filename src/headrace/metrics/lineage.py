@@ -1,6 +1,6 @@
 """OpenLineage events: which datasets the attempts of a job read and write.
 
-Each attempt is a run: START when its queries run, then COMPLETE, FAIL or ABORT.
+Each attempt is a run: START, RUNNING when its queries run, then COMPLETE, FAIL or ABORT.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _ERROR_FACET = (
 )
 NAMESPACE = "headrace"
 EVENTS = {
-    JobState.RUNNING: "START",
+    JobState.STARTING: "START",
+    JobState.RUNNING: "RUNNING",
     JobState.STOPPED: "COMPLETE",
     JobState.DRAINED: "COMPLETE",
     JobState.FAILED: "FAIL",

@@ -80,7 +80,8 @@ def test_events_of_an_attempt_have_one_run_id() -> None:
 @pytest.mark.parametrize(
     ("state", "error", "kind"),
     [
-        (JobState.RUNNING, None, "START"),
+        (JobState.STARTING, None, "START"),
+        (JobState.RUNNING, None, "RUNNING"),
         (JobState.STOPPED, None, "COMPLETE"),
         (JobState.RESTARTING, None, "COMPLETE"),
         (JobState.RESTARTING, "boom", "FAIL"),
@@ -107,6 +108,8 @@ def test_datasets_are_named_without_passwords() -> None:
 def test_events_are_appended_to_a_file(tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     emitter = LineageEmitter(str(file))
-    emitter.emit([run_event(JOB, {}), run_event(replace(JOB, state=JobState.STOPPED), {})])
+    states = [JobState.STARTING, JobState.RUNNING, JobState.STOPPED]
+    emitter.emit(run_event(replace(JOB, state=state), {}) for state in states)
     emitter.close()
-    assert [json.loads(line)["eventType"] for line in file.read_text().splitlines()] == ["START", "COMPLETE"]
+    kinds = [json.loads(line)["eventType"] for line in file.read_text().splitlines()]
+    assert kinds == ["START", "RUNNING", "COMPLETE"]
