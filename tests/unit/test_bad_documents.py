@@ -444,8 +444,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "key_by without aggregate",
         step("{from: tx, key_by: card}"),
-        "p.yaml:5:17: `key_by` needs `aggregate` or `match` or `match_rules` or `join` or `latest` or `top_n` "
-        "or `process` in the same step\n"
+        "p.yaml:5:17: `key_by` needs `aggregate` or `join` or `latest` or `match` or `match_rules` or `process` "
+        "or `top_n` in the same step\n"
         "  hint: such as aggregate: {n: count(*)}",
     ),
     (

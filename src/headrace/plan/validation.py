@@ -55,7 +55,7 @@ def _check_columns(graph: Graph, node: Node) -> Iterator[Finding]:
     inherited = {name.lower() for ref in node.inputs for name in duplicates(graph.facts(ref).columns or ())}
     for name in duplicates(graph.facts(Ref(node.name)).columns or ()):
         if name.lower() not in inherited:
-            keys = ("select", "aggregate", "measures", "match", "lookup", "schema")
+            keys = ("select", "aggregate", "measures", node.verb, "schema")
             yield Finding(f"two columns are called `{name}`", node.duplicate_hint, keys)
 
 
@@ -64,7 +64,7 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
         yield Finding(
             f"{node.verb} needs rows with time",
             "add event_time(column), ingestion_time() or processing_time() before",
-            ("window", "distinct", "match", "match_rules", "join", "join_as_of", "sql"),
+            ("window", node.verb, "sql"),
         )
 
 

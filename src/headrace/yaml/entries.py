@@ -7,43 +7,20 @@ from dataclasses import dataclass, field
 
 from pydantic import Field
 
-from headrace.steps.code.function_models import FilterModel, FlatMapModel, MapBatchesModel, MapModel
-from headrace.steps.code.process import ProcessModel
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import Slot, StepModel
 from headrace.steps.grammar.values import Reference
-from headrace.steps.joins.as_of import AsOfJoinModel
-from headrace.steps.joins.interval import IntervalJoinModel
-from headrace.steps.joins.window_join import WindowJoinModel
-from headrace.steps.patterns.match import MatchModel
-from headrace.steps.patterns.match_rules import MatchRulesModel
-from headrace.steps.rows.columns import DropModel, SelectModel, WhereModel, WithColumnsModel
-from headrace.steps.rows.event_time import EventTimeModel, IngestionTimeModel, ProcessingTimeModel
-from headrace.steps.rows.lookup import LookupModel
-from headrace.steps.rows.route import RouteModel
+from headrace.steps.kinds import step_models
 from headrace.steps.rows.sql import SqlModel
-from headrace.steps.rows.union import UnionModel
-from headrace.steps.stateful.aggregate import AggregateModel
-from headrace.steps.stateful.distinct import DistinctModel
-from headrace.steps.stateful.window import WindowAggregateModel
-from headrace.steps.tables.join import TableJoinModel
-from headrace.steps.tables.latest import LatestModel
-from headrace.steps.tables.top_n import TopNModel
 from headrace.yaml.errors import ErrorCollector, raise_problem, validate
 from headrace.yaml.positions import Fields, Items, Scalar, Value, plain
 from headrace.yaml.reading import read_mapping, reject_unknown
 
 Models = tuple[type[StepModel], ...]
-TIMES: Models = (EventTimeModel, IngestionTimeModel, ProcessingTimeModel)
-OPERATIONS: Models = (
-    WindowAggregateModel, AggregateModel, MatchModel, MatchRulesModel, LookupModel, IntervalJoinModel,
-    WindowJoinModel, TableJoinModel, AsOfJoinModel, LatestModel, TopNModel, DistinctModel, RouteModel,
-    SqlModel, MapModel, FlatMapModel, FilterModel, MapBatchesModel, ProcessModel,
-)  # fmt: skip
-STEPS: Models = (UnionModel, WhereModel, WithColumnsModel, *TIMES, *OPERATIONS, SelectModel, DropModel)
-"""All kinds of steps, in the order in which their keys apply."""
+STEPS: Models = step_models()
+TIMES: Models = tuple(model for model in STEPS if model.slot == Slot.TIME)
 _EXAMPLE = "such as {from: tx, where: amount > 50}"
 _CONFLICTS = {
     Slot.TIME: ("expected one kind of time", "remove one"),
@@ -146,7 +123,7 @@ def _read_inputs(fields: Fields) -> tuple[Scalar, ...]:
 
 def _read_other(fields: Fields) -> Scalar | None:
     """Return the reference to the second input of an operation."""
-    for model in OPERATIONS:
+    for model in STEPS:
         value = fields.get(model.key)
         other = value.get(model.other_key) if model.other_key and isinstance(value, Fields) else None
         if isinstance(other, Scalar):
