@@ -49,6 +49,7 @@ from headrace.steps.code.process import Process
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.expressions import hidden_key
 from headrace.steps.joins.sides import TwoInputs
+from headrace.steps.keyed import KeyedNode
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
@@ -213,21 +214,14 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
     return rows.withColumn(REFINED, F.lit(True)) if refined else rows
 
 
-def _add_keys(
-    frame: DataFrame,
-    node: Aggregate | WindowAggregate | Match | MatchRules | Latest | TopN | Process,
-    lowering: Lowering,
-) -> tuple[DataFrame, list[str], Time]:
+def _add_keys(frame: DataFrame, node: KeyedNode, lowering: Lowering) -> tuple[DataFrame, list[str], Time]:
     """Return a step's input with computed keys as columns, the names of all key columns, and its time."""
     computed = {hidden_key(name): column(key) for name, key in node.keys if key != name}
     keys = [spelled_name(frame, name) if key == name else hidden_key(name) for name, key in node.keys]
     return frame.withColumns(computed), keys, _time(node, lowering)
 
 
-def _time(
-    node: Aggregate | WindowAggregate | Match | MatchRules | RowPattern | TwoInputs | Latest | TopN | Process,
-    lowering: Lowering,
-) -> Time:
+def _time(node: KeyedNode | RowPattern | TwoInputs, lowering: Lowering) -> Time:
     return "clock" if lowering.graph.facts(node.input).by_clock else "event"
 
 

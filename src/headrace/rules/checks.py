@@ -62,5 +62,5 @@ class RuleChecks:
 def match_of(node: MatchRules, rule: Rule) -> Match:
     """Return a rule as a `match` step."""
     return Match(
-        node.name, node.input, node.keys, rule.pattern, rule.within, rule.skip, node.order, rule.select
+        node.name, node.input, node.keys, rule.pattern, rule.within, rule.skip, rule.select, order=node.order
     )

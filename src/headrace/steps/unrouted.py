@@ -32,6 +32,12 @@ def note_unrouted(plan: Plan, node: Node) -> Iterator[RealTimeNote]:
         yield Blocks(f"{_ROWS[output]} without a sink are stored in files; write .{output} to a Kafka topic")
 
 
+def note_stateful(plan: Plan, node: Node) -> Iterator[RealTimeNote]:
+    """Yield the notes of stateful steps whose results depend on the order of arrival."""
+    yield from note_unrouted(plan, node)
+    yield from note_arrival_order()
+
+
 def note_arrival_order() -> Iterator[RealTimeNote]:
     """Yield the note of steps whose results depend on the order of arrival."""
     yield Differs("a replay after a failure may deliver rows in another order of arrival")

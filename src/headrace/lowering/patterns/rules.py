@@ -13,7 +13,6 @@ from headrace.lowering.keyed_steps import run_keyed_step
 from headrace.rules.checks import RuleChecks
 from headrace.spark.errors import describe_error
 from headrace.spark.gateway import JavaError, java_frame, kernel
-from headrace.steps.patterns.declaration import counted_outputs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,7 +35,7 @@ class RuleStep(RuleChecks):
             "keys": list(keys),
             "order": node.order,
             "time": time,
-            "counted": counted_outputs(node),
+            "counted": node.counted,
             "measures": None if node.measures is None else node.measures.ddl,
         }
         self.kernel = kernel(frame.sparkSession).rules.RulesStep.apply(

@@ -15,39 +15,29 @@ from headrace.processors.declaration import Declaration, declaration_of
 from headrace.processors.processor import Processor
 from headrace.processors.stateful_map import StatefulMap
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.base import MAIN, Plan, Ref
 from headrace.steps.code.function_models import ON_ERROR, code_text
 from headrace.steps.code.functions import DEAD_LETTERS, OnFailure, dead_letter_facts
-from headrace.steps.expressions import (
-    Named,
-    describe_keys,
-    find_columns,
-    names_of,
-    stable_names,
-    stable_texts,
-)
+from headrace.steps.expressions import Named, describe_keys, find_columns, stable_names, stable_texts
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import KeyColumns, Length, Text
-from headrace.steps.stateful.aggregate import check_keys
-from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.keyed import KeyedNode
+from headrace.steps.traits import RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_unrouted
 
 
 @dataclass(frozen=True)
-class Process(Node):
+class Process(KeyedNode):
     """Runs a processor over the rows of each key, in arrival order."""
 
-    input: Ref
-    keys: Named
     code: UserCode
     declaration: Declaration
     on_error: OnFailure = "divert"
     timeout: int | None = None
     """The timeout of a call, in microseconds."""
     verb: ClassVar[str] = "process"
-    stateful = True
 
     @property
     def needs_time(self) -> bool:
@@ -77,15 +67,12 @@ class Process(Node):
         timed, by_clock = inputs[0].timed, inputs[0].by_clock
         return Facts(columns=schema.names, schema=schema, timed=timed, by_clock=by_clock)
 
-    def check(self, plan: Plan) -> Iterator[Finding]:
-        yield from check_keys(self.keys, plan.facts(self.input))
-
     def tier(self, plan: Plan) -> Tier:
         why = f"`{self.code}` runs in Python; rows and state of many keys pass in one Arrow batch"
         return Tier("python", why, f"`{self.code}`")
 
     def state_bound(self, plan: Plan) -> StateBound:
-        keys = ", ".join(names_of(self.keys))
+        keys = self.key_text
         if not self.declaration.has_state:
             return StateBound("nothing")
         if self.declaration.has_ttl:

@@ -8,15 +8,22 @@ from typing import Annotated, Any, Self, get_args
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from headrace.errors import did_you_mean
-from headrace.patterns.elements import Skip, SkipKind, Within, skip_of
+from headrace.patterns.elements import Order, Skip, SkipKind, Within, skip_of
 from headrace.steps.grammar.model import DeclarationModel, DocumentModel, describe_with
 from headrace.steps.grammar.pattern_steps import STEPS_EXAMPLE, PatternValue
 from headrace.steps.grammar.problems import collect_errors, expect, invalid, raise_at
 from headrace.steps.grammar.values import TEXT_SCHEMA, Expected, Length, NamedExpressions
+from headrace.triggers import LateRows
 
-ORDER = "The order in which rows are taken: `event_time` or `arrival`"
-LATE_ROWS = "`divert`: late rows are a side output; `count`: they are counted"
-TIMEOUTS = "`divert`: timeouts are a side output; `count`: they are counted"
+OrderValue = Annotated[
+    Order, Field(description="The order in which rows are taken: `event_time` or `arrival`")
+]
+LateRowsValue = Annotated[
+    LateRows, Field(description="`divert`: late rows are a side output; `count`: they are counted")
+]
+TimeoutsValue = Annotated[
+    LateRows, Field(description="`divert`: timeouts are a side output; `count`: they are counted")
+]
 
 
 class WithinModel(DeclarationModel[Within]):

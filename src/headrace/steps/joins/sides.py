@@ -12,7 +12,7 @@ from headrace.steps.expression_checks import check_pair_expressions
 from headrace.steps.expressions import Named, expression_of, names_of
 from headrace.steps.facts import Facts, late_facts, union_facts
 from headrace.steps.traits import Finding, RealTimeNote, Tier, unknown_columns
-from headrace.steps.unrouted import note_arrival_order, note_unrouted
+from headrace.steps.unrouted import note_stateful
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
 OnColumns = str | list[str] | tuple[str, ...] | Mapping[str, str]
@@ -101,12 +101,7 @@ class TwoInputs(Node):
         return Tier("kernel", "late rows go to .late")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_unrouted(plan, self)
-        yield from note_arrival_order()
-
-    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return all columns, because the state contains whole rows."""
-        return columns
+        yield from note_stateful(plan, self)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.steps.patterns.match import Match
-    from headrace.steps.patterns.match_rules import MatchRules
 
 Time = Literal["event", "clock"]
 GIVEN = "__given"
@@ -39,7 +38,7 @@ class PatternDeclaration:
                 "skip": {"kind": skip.kind, "step": skip.step},
                 "order": node.order,
                 "time": time,
-                "counted": counted_outputs(node),
+                "counted": node.counted,
                 "select": None
                 if node.select is None
                 else [[name, self._text(item)] for name, item in node.select],
@@ -88,8 +87,3 @@ class PatternDeclaration:
         name = f"{GIVEN}{len(self.columns)}"
         self.columns[name] = condition.column if isinstance(condition, Opaque) else condition
         return name
-
-
-def counted_outputs(node: Match | MatchRules) -> list[str]:
-    """Return the side outputs whose rows are only counted."""
-    return [output for output in ("timeouts", "late") if output not in node.outputs]

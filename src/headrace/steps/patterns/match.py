@@ -12,23 +12,16 @@ from headrace.durations import Duration, text
 from headrace.errors import OptionError, reject_unknown_options
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
-from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.base import MAIN, Plan, Ref
 from headrace.steps.expressions import Named, describe_columns, describe_keys, names_of, stable_names
 from headrace.steps.facts import Facts, late_facts
-from headrace.steps.grammar.patterns import LATE_ROWS, ORDER, TIMEOUTS, PatternModel
+from headrace.steps.grammar.patterns import LateRowsValue, OrderValue, PatternModel, TimeoutsValue
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import KeyColumns
 from headrace.steps.patterns.checks import check_pattern, check_state_bound, null_references
 from headrace.steps.patterns.describe import describe_conditions, describe_pattern
-from headrace.steps.patterns.side_outputs import (
-    describe_buffered,
-    describe_counted,
-    require_choices,
-    side_outputs,
-)
-from headrace.steps.stateful.aggregate import check_keys
-from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
-from headrace.steps.unrouted import note_arrival_order, note_unrouted
+from headrace.steps.patterns.keyed import KeyedPattern
+from headrace.steps.traits import Finding, StateBound, Tier
 from headrace.triggers import LateRows
 
 
@@ -44,42 +37,23 @@ class MatchKeywords(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Match(Node):
+class Match(KeyedPattern):
     """Finds a pattern in the rows of each key.
 
     `select` is None for one array of rows per step of the pattern.
     """
 
-    input: Ref
-    keys: Named
     pattern: Pattern
     within: Within = field(default_factory=Within)
     skip: Skip = field(default_factory=Skip)
-    order: Order = "event_time"
     select: Named | None = None
-    late_rows: LateRows = "divert"
-    timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match"
-    stateful = True
-    needs_time = True
-    finds_patterns: ClassVar[bool] = True
     duplicate_hint: ClassVar[str] = "a match has the columns of its key; rename the measure"
-
-    @property
-    def _side_outputs(self) -> tuple[str, ...]:
-        return side_outputs(timeouts=self.timeouts, late=self.late_rows)
-
-    @property
-    def outputs(self) -> tuple[str, ...]:
-        return (MAIN, *self._side_outputs)
 
     @property
     def narrow(self) -> bool:
         """True if no output has whole rows, so that only the columns in use are shuffled and stored."""
-        return self.select is not None and not self._side_outputs
-
-    def fires_by_clock(self, facts: Facts) -> bool:
-        return facts.by_clock
+        return self.select is not None and self.outputs == (MAIN,)
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         if output == "late":
@@ -91,7 +65,7 @@ class Match(Node):
         return replace(facts, hold=hold, order_from=inputs[0].order_from)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
-        yield from check_keys(self.keys, plan.facts(self.input))
+        yield from super().check(plan)
         yield from self.check_pattern(plan)
 
     def check_pattern(self, plan: Plan) -> Iterator[Finding]:
@@ -114,15 +88,11 @@ class Match(Node):
         return Tier("kernel", "Spark has no patterns")
 
     def state_bound(self, plan: Plan) -> StateBound:
-        each, waiting = describe_buffered(plan, self, self.keys, self.order)
+        each, waiting = self.of_each_key, self.describe_buffer(plan)
         if within := self.within.whole or self.within.between:
             return StateBound(f"partial matches{each}, kept {text(within)}{waiting}")
         kept = f"partial matches{each}, never expired{waiting}"
         return StateBound(kept, "the rows that may begin one", "set within=")
-
-    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_unrouted(plan, self)
-        yield from note_arrival_order()
 
     def description(self) -> list[str]:
         within = self.within
@@ -135,7 +105,7 @@ class Match(Node):
             "" if self.skip.kind == "past_last" else f"skip {self.skip}",
             *describe_conditions(self.pattern),
             describe_columns(self.select) if self.select else "",
-            *describe_counted(self.outputs),
+            *self.describe_counted(),
         ]
 
     def state_fields(self) -> Mapping[str, Any]:
@@ -161,9 +131,7 @@ def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Un
     if not isinstance(pattern, Pattern):
         hint = 'begin one with patterns.step("small", "amount < 1")'
         raise OptionError(f"expected a pattern, got {pattern!r}", where=where, hint=hint)
-    order, select = options.get("order", "event_time"), options.get("select")
-    late_rows, timeouts = options.get("late_rows", "divert"), options.get("timeouts", "divert")
-    require_choices(where, order=order, late_rows=late_rows, timeouts=timeouts)
+    select = options.get("select")
     return Match(
         name,
         ref,
@@ -171,10 +139,10 @@ def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Un
         Pattern(pattern.elements),  # without the type of the builder stage
         within_of(options.get("within")),
         skip_of(options.get("skip", "past_last")),
-        order,
         None if select is None else _measures(where, select),
-        late_rows,
-        timeouts,
+        order=options.get("order", "event_time"),
+        late_rows=options.get("late_rows", "divert"),
+        timeouts=options.get("timeouts", "divert"),
     )
 
 
@@ -191,9 +159,9 @@ def _measures(where: str, select: Mapping[str, str]) -> Named:
 class MatchOptions(PatternModel):
     """The value of `match` in a document."""
 
-    order: Order = Field(default="event_time", description=ORDER)
-    late_rows: LateRows = Field(default="divert", description=LATE_ROWS)
-    timeouts: LateRows = Field(default="divert", description=TIMEOUTS)
+    order: OrderValue = "event_time"
+    late_rows: LateRowsValue = "divert"
+    timeouts: TimeoutsValue = "divert"
 
 
 class MatchModel(StepModel):

@@ -16,7 +16,7 @@ from headrace.steps.base import MAIN, Node, Plan, Ref, out_of_order
 from headrace.steps.expressions import one_line
 from headrace.steps.facts import Facts, late_facts, plain_column
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
-from headrace.steps.unrouted import note_arrival_order, note_unrouted
+from headrace.steps.unrouted import note_stateful
 
 _KEYS = ("sql",)
 
@@ -152,8 +152,7 @@ class RowPattern(Node):
         return StateBound(kept + waits)
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_unrouted(plan, self)
-        yield from note_arrival_order()
+        yield from note_stateful(plan, self)
 
     def description(self) -> list[str]:
         return [one_line(self.query)]

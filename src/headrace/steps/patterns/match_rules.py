@@ -14,24 +14,17 @@ from headrace.durations import Duration, microseconds, text
 from headrace.errors import OptionError, reject_unknown_options
 from headrace.patterns.elements import Order
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.base import Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.expressions import Named, describe_keys, names_of, stable_names
 from headrace.steps.facts import Facts, late_facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.options import RulesTable, SchemaValue
-from headrace.steps.grammar.patterns import LATE_ROWS, ORDER, TIMEOUTS
+from headrace.steps.grammar.patterns import LateRowsValue, OrderValue, TimeoutsValue
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import KeyColumns, Length
-from headrace.steps.patterns.side_outputs import (
-    describe_buffered,
-    describe_counted,
-    require_choices,
-    side_outputs,
-)
-from headrace.steps.stateful.aggregate import check_keys
+from headrace.steps.patterns.keyed import KeyedPattern
 from headrace.steps.traits import Blocks, Finding, RealTimeNote, StateBound, Tier
-from headrace.steps.unrouted import note_arrival_order, note_unrouted
 from headrace.triggers import LateRows
 
 FAULTS = "faults"
@@ -53,35 +46,24 @@ class MatchRulesKeywords(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class MatchRules(Node):
+class MatchRules(KeyedPattern):
     """Finds the patterns of a table of rules, which may change during a run, in the rows of each key."""
 
-    input: Ref
-    keys: Named
     table: Connector | str
     """A table of a database, or the path of a file."""
     measures: Schema | None = None
     """The columns of the matches of all rules; None for the matched rows."""
-    order: Order = "event_time"
     longest: int | None = None
     """The longest `within` that a rule may have."""
-    late_rows: LateRows = "divert"
-    timeouts: LateRows = "divert"
     verb: ClassVar[str] = "match_rules"
     delay_hint: ClassVar[str] = "bound the time of a rule: match_rules(..., longest='1 hour')"
-    stateful = True
-    needs_time = True
-    finds_patterns: ClassVar[bool] = True
     duplicate_hint: ClassVar[str] = (
         f"rename the key or measure; a match has the columns {', '.join(RULE_COLUMNS)} as well"
     )
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return (MAIN, *side_outputs(timeouts=self.timeouts, late=self.late_rows), FAULTS)
-
-    def fires_by_clock(self, facts: Facts) -> bool:
-        return facts.by_clock
+        return (*super().outputs, FAULTS)
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         if output == "late":
@@ -98,7 +80,7 @@ class MatchRules(Node):
         )
 
     def check(self, plan: Plan) -> Iterator[Finding]:
-        yield from check_keys(self.keys, plan.facts(self.input))
+        yield from super().check(plan)
         if isinstance(self.table, Connector):
             if not self.table.listable:
                 what = f"{self.table.kind} does not support tables of rules"
@@ -113,7 +95,7 @@ class MatchRules(Node):
         )
 
     def state_bound(self, plan: Plan) -> StateBound:
-        each, waiting = describe_buffered(plan, self, self.keys, self.order)
+        each, waiting = self.of_each_key, self.describe_buffer(plan)
         most = f", {text(self.longest)} at most" if self.longest else ""
         return StateBound(f"partial matches{each}, kept for the `within` of their rule{most}{waiting}")
 
@@ -121,8 +103,7 @@ class MatchRules(Node):
         yield Blocks(
             "rules are read at the start of each micro-batch, and real-time tasks run for a whole batch"
         )
-        yield from note_unrouted(plan, self)
-        yield from note_arrival_order()
+        yield from super().real_time(plan)
 
     def description(self) -> list[str]:
         table = describe_connector(self.table) if isinstance(self.table, Connector) else self.table
@@ -132,7 +113,7 @@ class MatchRules(Node):
             f"each within {text(self.longest)} at most" if self.longest else "",
             "in arrival order" if self.order == "arrival" else "",
             f"measures {self.measures.ddl}" if self.measures is not None else "",
-            *describe_counted(self.outputs),
+            *self.describe_counted(),
         ]
 
     def state_fields(self) -> Mapping[str, Any]:
@@ -152,20 +133,17 @@ def rules_node(
     if not isinstance(rules, str | Path | Connector) or not str(rules):
         hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
         raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)
-    order, longest = options.get("order", "event_time"), options.get("longest")
-    measures = options.get("measures")
-    late_rows, timeouts = options.get("late_rows", "divert"), options.get("timeouts", "divert")
-    require_choices(where, order=order, late_rows=late_rows, timeouts=timeouts)
+    longest, measures = options.get("longest"), options.get("measures")
     return MatchRules(
         name,
         ref,
         keys,
         rules if isinstance(rules, Connector) else str(rules),
         None if measures is None else Schema.of(measures),
-        order,
         None if longest is None else microseconds(longest, where=f"{where}: longest"),
-        late_rows,
-        timeouts,
+        order=options.get("order", "event_time"),
+        late_rows=options.get("late_rows", "divert"),
+        timeouts=options.get("timeouts", "divert"),
     )
 
 
@@ -178,10 +156,10 @@ class MatchRulesOptions(DocumentModel):
     measures: SchemaValue | None = Field(
         default=None, description="The columns that matches of all rules have"
     )
-    order: Order = Field(default="event_time", description=ORDER)
+    order: OrderValue = "event_time"
     longest: Length | None = Field(default=None, description="The longest `within` that a rule may have")
-    late_rows: LateRows = Field(default="divert", description=LATE_ROWS)
-    timeouts: LateRows = Field(default="divert", description=TIMEOUTS)
+    late_rows: LateRowsValue = "divert"
+    timeouts: TimeoutsValue = "divert"
 
 
 class MatchRulesModel(StepModel):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.base import Plan
 from headrace.steps.expression_checks import check_aggregates
 from headrace.steps.expressions import (
     Named,
@@ -20,23 +20,21 @@ from headrace.steps.expressions import (
     stable_names,
     stable_texts,
 )
-from headrace.steps.facts import Facts, plain_column
+from headrace.steps.facts import Facts
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Aggregates, KeyColumns
+from headrace.steps.keyed import KeyedNode
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
 from headrace.steps.tables.retractions import describe_retractions, has_retractions, with_kept_values
-from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
+from headrace.steps.traits import Finding, StateBound, Tier
 
 
 @dataclass(frozen=True)
-class Aggregate(Node):
+class Aggregate(KeyedNode):
     """A running aggregate: one row for each key, updated in every micro-batch."""
 
-    input: Ref
-    keys: Named
     aggregates: Named
     verb: ClassVar[str] = "aggregate"
-    stateful = True
     updates = True
     accepts_changes = True
     duplicate_hint: ClassVar[str] = "keys and aggregates need different names"
@@ -45,7 +43,7 @@ class Aggregate(Node):
         return Facts(columns=(*names_of(self.keys), *names_of(self.aggregates)), change="updates")
 
     def check(self, plan: Plan) -> Iterator[Finding]:
-        yield from check_keys(self.keys, plan.facts(self.input))
+        yield from super().check(plan)
         yield from check_aggregates(self.aggregates, self.keys, plan.facts(self.input).columns)
         for name, item in self.aggregates:
             if isinstance(item, PythonFold):
@@ -73,15 +71,13 @@ class Aggregate(Node):
 
     def state_bound(self, plan: Plan) -> StateBound:
         if has_retractions(plan.facts(self.input)):
-            keys = ", ".join(names_of(self.keys))
-            kept = f"one row for each {keys} that has rows" if keys else "one row"
+            kept = f"one row for each {self.key_text} that has rows" if self.keys else "one row"
             return with_kept_values(StateBound(kept, "the rows of its input"), self.aggregates)
         if not self.keys:
             return with_rows_in_state(StateBound("one row"), self.aggregates)
-        keys = ", ".join(names_of(self.keys))
         bound = StateBound(
-            f"one row for each {keys}, never expired",
-            f"the number of {keys}",
+            f"one row for each {self.key_text}, never expired",
+            f"the number of {self.key_text}",
             "use a window, or window(windows.global_window(), ttl=...) to expire idle ones",
         )
         return with_rows_in_state(bound, self.aggregates)
@@ -94,12 +90,6 @@ class Aggregate(Node):
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
         return find_columns(columns, [*stable_texts(self.keys), *stable_texts(self.aggregates)])
-
-
-def check_keys(keys: Named, facts: Facts) -> Iterator[Finding]:
-    """Yield a finding for each unknown key column."""
-    plain = (column for _, key in keys if (column := plain_column(key)))
-    yield from unknown_columns(plain, facts.columns, "key", ("key_by",))
 
 
 class AggregateModel(StepModel):

@@ -15,7 +15,7 @@ from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Length, Names
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
-from headrace.steps.unrouted import note_arrival_order, note_unrouted
+from headrace.steps.unrouted import note_stateful
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ class Distinct(Node):
         return StateBound(f"one entry for each {on}, for {text(2 * self.within + out_of_order(plan, self))}")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_unrouted(plan, self)
-        yield from note_arrival_order()
+        yield from note_stateful(plan, self)
 
     def description(self) -> list[str]:
         within = f"within {text(self.within)}" if self.within is not None else "for ever"

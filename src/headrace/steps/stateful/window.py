@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from headrace.durations import text
-from headrace.steps.base import MAIN, Node, Plan, Ref, out_of_order
+from headrace.steps.base import MAIN, Plan, out_of_order
 from headrace.steps.expression_checks import check_aggregates, check_expressions
 from headrace.steps.expressions import (
     Named,
@@ -27,7 +27,7 @@ from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.triggers import EmitValue
 from headrace.steps.grammar.values import Aggregates, KeyColumns, Length
 from headrace.steps.grammar.windows import WindowValue
-from headrace.steps.stateful.aggregate import check_keys
+from headrace.steps.keyed import KeyedNode
 from headrace.steps.stateful.describe import describe_emission, describe_window
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
 from headrace.steps.stateful.window_checks import check_emission, check_ttl, late_trigger, moving_bounds
@@ -46,18 +46,15 @@ from headrace.windows import Global, Landmark, Session, Sliding, Trailing, Tumbl
 
 
 @dataclass(frozen=True)
-class WindowAggregate(Node):
+class WindowAggregate(KeyedNode):
     """Aggregates of windows."""
 
-    input: Ref
-    keys: Named
     window: Window
     emission: Emission
     aggregates: Named
     ttl: int | None = None
     """How long after its last row the state of a key is kept, in microseconds; None: without limit."""
     verb: ClassVar[str] = "window"
-    stateful = True
     needs_time = True
     accepts_changes = True
     duplicate_hint: ClassVar[str] = (
@@ -95,7 +92,7 @@ class WindowAggregate(Node):
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         columns = plan.facts(self.input).columns
-        yield from check_keys(self.keys, plan.facts(self.input))
+        yield from super().check(plan)
         yield from check_aggregates(self.aggregates, self.keys, columns)
         boundary = (getattr(self.window, field, None) for field in ("when", "of"))
         yield from check_expressions(boundary, columns, "window")
@@ -151,7 +148,7 @@ class WindowAggregate(Node):
         return with_rows_in_state(self._window_bound(behind), self.aggregates)
 
     def _window_bound(self, behind: int) -> StateBound:
-        each = f" of each {', '.join(names_of(self.keys))}" if self.keys else ""
+        each = self.of_each_key
         match self.window:
             case Global():
                 return self._key_bound(f"one window{each}", "" if self.ttl else ", never expired")
@@ -171,8 +168,8 @@ class WindowAggregate(Node):
             return StateBound(f"{kept}, expired {text(self.ttl)} after its last row")
         if not self.keys:
             return StateBound(kept + suffix)
-        keys = ", ".join(names_of(self.keys))
-        return StateBound(kept + suffix, f"the number of {keys}", "window(..., ttl=...) expires idle ones")
+        hint = "window(..., ttl=...) expires idle ones"
+        return StateBound(kept + suffix, f"the number of {self.key_text}", hint)
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         if self.native:

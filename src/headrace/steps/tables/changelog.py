@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.steps.base import Node, Plan, Ref
-from headrace.steps.expressions import Named, names_of
+from headrace.steps.base import Plan, Ref
+from headrace.steps.expressions import Named
 from headrace.steps.facts import Facts
-from headrace.steps.traits import Finding, RealTimeNote
-from headrace.steps.unrouted import note_arrival_order, note_unrouted
+from headrace.steps.traits import Finding
 
 CHANGE = "change"
 """The column of a table's rows: `insert`, `update_before`, `update_after` or `delete`."""
@@ -52,20 +51,9 @@ def joined_key(
     return key
 
 
-def key_names(keys: Named) -> str:
-    """Return the names of keys as text."""
-    return ", ".join(names_of(keys))
-
-
 def check_stream(plan: Plan, ref: Ref, verb: str) -> Iterator[Finding]:
     """Yield a problem if the input of a step that requires a stream is a table."""
     if plan.facts(ref).change == "table":
         yield Finding(
             f"{verb} requires a stream, but `{ref}` is a table", "apply it before the table", ("from",)
         )
-
-
-def note_table(plan: Plan, node: Node) -> Iterator[RealTimeNote]:
-    """Yield the notes of table steps on real-time mode."""
-    yield from note_unrouted(plan, node)
-    yield from note_arrival_order()

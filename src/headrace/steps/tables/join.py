@@ -23,10 +23,10 @@ from headrace.steps.joins.sides import (
     key_pairs_of,
     selection_of,
 )
-from headrace.steps.tables.changelog import CHANGE, joined_key, note_table, row_columns
+from headrace.steps.tables.changelog import CHANGE, joined_key, row_columns
 from headrace.steps.tables.latest import VERSIONS
 from headrace.steps.tables.retractions import has_retractions
-from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
+from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -157,9 +157,6 @@ class TableJoin(JoinOn):
             case _:
                 kept = f"all rows of the stream and of the table, by {keys}"
                 return StateBound(kept, f"the rows of `{self.input}`", 'at="arrival" keeps no row')
-
-    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_table(plan, self)
 
     def description(self) -> list[str]:
         return [

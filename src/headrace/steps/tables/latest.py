@@ -9,40 +9,31 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from headrace.durations import text
-from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.base import MAIN, Plan
 from headrace.steps.expression_checks import check_expressions
-from headrace.steps.expressions import Expression, Named, describe_keys, names_of, stable_names, stable_text
+from headrace.steps.expressions import Expression, describe_keys, names_of, stable_names, stable_text
 from headrace.steps.facts import Facts, late_facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Condition, KeyColumns, Length
-from headrace.steps.stateful.aggregate import check_keys
-from headrace.steps.tables.changelog import (
-    CHANGE,
-    check_stream,
-    key_names,
-    keyed_columns,
-    note_table,
-    row_columns,
-)
+from headrace.steps.keyed import KeyedNode
+from headrace.steps.tables.changelog import CHANGE, check_stream, keyed_columns, row_columns
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.unrouted import note_stateful
 
 VERSIONS = "versions"
 """The output with the history of a table, which joins at event time read."""
 
 
 @dataclass(frozen=True)
-class Latest(Node):
+class Latest(KeyedNode):
     """A table with the row of the highest event time of each key; for equal times, the later arrival."""
 
-    input: Ref
-    keys: Named
     delete_when: Expression | None = None
     """A row that satisfies it removes its key."""
     ttl: int | None = None
     """How long after its last row a key is kept, in microseconds; None: without limit."""
     verb: ClassVar[str] = "latest"
-    stateful = True
     duplicate_hint: ClassVar[str] = "rename the column before: the rows of a table have the column `change`"
 
     @property
@@ -61,8 +52,8 @@ class Latest(Node):
         return replace(table, columns=shown, change="table", table_key=names_of(self.keys))
 
     def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from super().check(plan)
         facts = plan.facts(self.input)
-        yield from check_keys(self.keys, facts)
         yield from check_expressions([self.delete_when], facts.columns, "latest")
         yield from check_stream(plan, self.input, "latest")
         if not facts.timed and not facts.cdc:
@@ -76,13 +67,13 @@ class Latest(Node):
         return Tier("kernel", f"keeps the last row of each key, in {order}")
 
     def state_bound(self, plan: Plan) -> StateBound:
-        keys = key_names(self.keys)
+        keys = self.key_text
         if self.ttl is not None:
             return StateBound(f"one row for each {keys}, removed {text(self.ttl)} after its last row")
         return StateBound(f"one row for each {keys}, never expired", f"the number of {keys}", "set ttl=")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_table(plan, self)
+        yield from note_stateful(plan, self)
 
     def description(self) -> list[str]:
         return [

@@ -11,23 +11,18 @@ from annotated_types import Ge
 from pydantic import Field
 
 from headrace.errors import OptionError
-from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.base import Plan
 from headrace.steps.expression_checks import check_expressions
-from headrace.steps.expressions import Named, describe_keys, names_of, one_line, stable_names
+from headrace.steps.expressions import describe_keys, names_of, one_line, stable_names
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Expected, KeyColumns, SqlText
-from headrace.steps.stateful.aggregate import check_keys
-from headrace.steps.tables.changelog import (
-    CHANGE,
-    key_names,
-    keyed_columns,
-    note_table,
-    row_columns,
-)
+from headrace.steps.keyed import KeyedNode
+from headrace.steps.tables.changelog import CHANGE, keyed_columns, row_columns
 from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.unrouted import note_stateful
 
 RANK = "rank"
 _DIRECTION = re.compile(
@@ -37,15 +32,12 @@ _DIRECTION = re.compile(
 
 
 @dataclass(frozen=True)
-class TopN(Node):
+class TopN(KeyedNode):
     """A table of the first `n` rows of each key, with the column `rank`; of equal rows, the earlier ones."""
 
-    input: Ref
-    keys: Named
     n: int
     order_by: str
     verb: ClassVar[str] = "top_n"
-    stateful = True
     accepts_changes = True
     duplicate_hint: ClassVar[str] = (
         "rename the column before: the results have the columns `rank` and `change`"
@@ -74,21 +66,21 @@ class TopN(Node):
         )
 
     def check(self, plan: Plan) -> Iterator[Finding]:
-        facts = plan.facts(self.input)
-        yield from check_keys(self.keys, facts)
-        yield from check_expressions([expression for expression, _ in self.orders], facts.columns, "order_by")
+        yield from super().check(plan)
+        columns = plan.facts(self.input).columns
+        yield from check_expressions([expression for expression, _ in self.orders], columns, "order_by")
 
     def tier(self, plan: Plan) -> Tier:
         return Tier("kernel", "keeps ranks, and emits those that a micro-batch has changed")
 
     def state_bound(self, plan: Plan) -> StateBound:
-        keys = key_names(self.keys)
+        keys = self.key_text
         if has_retractions(plan.facts(self.input)):
             return StateBound(f"all rows of the table, by {keys}", "the rows of its input")
         return StateBound(f"{self.n} rows for each {keys}, never expired", f"the number of {keys}")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_table(plan, self)
+        yield from note_stateful(plan, self)
 
     def description(self) -> list[str]:
         return [f"first {self.n}", describe_keys(self.keys), f"ordered by {self.order_by}"]
