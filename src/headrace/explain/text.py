@@ -12,6 +12,7 @@ from headrace.connectors.base import Guarantee
 from headrace.explain.explanation import Explanation, Step, steps_of
 from headrace.explain.rails import SINK, SOURCE, STATE, STEP, RailRow, rails
 from headrace.plan.queries import Query
+from headrace.steps.base import COLUMN_TIER
 
 Span = tuple[str, str]
 Line = tuple[Span, ...]
@@ -148,7 +149,7 @@ def _state(step: Step) -> Iterator[str]:
 
 def _is_notable(step: Step) -> bool:
     """True if a step has state, or is more than a Spark SQL expression."""
-    return step.state is not None or step.tier.name != "native" or step.tier.why.startswith("a Column")
+    return step.state is not None or step.tier.name != "native" or step.tier == COLUMN_TIER
 
 
 def _delivery(explanation: Explanation, width: int) -> Iterator[Line]:

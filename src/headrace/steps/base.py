@@ -12,6 +12,8 @@ from headrace.steps.facts import Facts, union_facts
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 
 MAIN = ""
+COLUMN_TIER = Tier("native", "a pyspark Column: native unless it contains a Python function")
+"""The tier of a stateless step with a pyspark Column, whose content is unknown before Spark runs it."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 """The names of pipelines, steps and sinks."""
 
@@ -132,7 +134,7 @@ class Node:
     def tier(self, plan: Plan) -> Tier:
         """Return the execution tier."""
         if any(isinstance(item, Opaque) for item in _field_values(self)):
-            return Tier("native", "a pyspark Column: native unless it contains a Python function")
+            return COLUMN_TIER
         return Tier("native", "a Spark expression")
 
     def state_bound(self, plan: Plan) -> StateBound | None:

@@ -12,6 +12,9 @@ from headrace.explain.explanation import as_json, explain
 from headrace.explain.mermaid import mermaid
 from headrace.explain.rails import rails
 from headrace.explain.text import drawing, text_of
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Opaque
+from headrace.steps.rows.columns import Where
 from headrace.steps.stateful.describe import describe_emission, describe_trigger, describe_window
 from headrace.triggers import emission
 
@@ -65,6 +68,16 @@ def fraud() -> Pipeline:
     big.union(abroad, name="both").write("alerts", Screen())
     abroad.write("abroad", Log(path="abroad/"))
     return pipeline
+
+
+def test_tiers_list_a_pyspark_column_which_may_contain_a_python_function() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", Log(path="payments/"), format="json", schema=PAYMENTS)
+    pipeline.add(Where("big", Ref("tx"), Opaque("amount > 50")))
+    pipeline.add(Where("home", Ref("big"), "country = 'FI'"))
+    tiers = text_of(drawing(explain(pipeline.graph))).partition("Tiers")[2]
+    assert "big  native  a pyspark Column: native unless it contains a Python function" in tiers
+    assert "home" not in tiers
 
 
 def build_chain() -> Pipeline:
