@@ -27,10 +27,9 @@ from headrace.processors import state, timers
 from headrace.processors.outputs import side_output
 from headrace.processors.processor import Processor
 from headrace.schemas.fields import Schema
-from headrace.streams.joined import Joined
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.matches import Matches, RuleMatches
-from headrace.streams.panes import Panes
+from headrace.streams.panes import Joined, Panes
 from headrace.streams.pipeline import Pipeline
 from headrace.streams.rows import SinkHandle
 from headrace.streams.stream import SourceStream, Stream

@@ -14,14 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.plan.graph import Graph
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import DEAD_LETTERS, Node, Ref
 from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.patterns.match_rules import FAULTS
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
-
-DEAD_LETTERS = "dead_letters"
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Staged, WriteContext, Writer
 from headrace.connectors.failpoints import reach
 from headrace.lowering.expressions import drop_hidden
-from headrace.plan.queries import DEAD_LETTERS
 from headrace.runtime.progress.mismatches import Mismatches
 from headrace.spark.row_counter import RowCounter
-from headrace.steps.base import Ref
+from headrace.steps.base import DEAD_LETTERS, Ref
 from headrace.steps.patterns.match_rules import FAULTS
 
 if TYPE_CHECKING:

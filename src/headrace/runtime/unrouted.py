@@ -6,8 +6,7 @@ from pathlib import Path
 
 from headrace.connectors.files import Files
 from headrace.plan.graph import Graph
-from headrace.plan.queries import DEAD_LETTERS
-from headrace.steps.base import Ref
+from headrace.steps.base import DEAD_LETTERS, Ref
 from headrace.steps.endpoints.sink import Sink
 
 DIRECTORY = "unrouted"

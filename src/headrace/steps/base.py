@@ -12,6 +12,7 @@ from headrace.steps.facts import Facts, union_facts
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 
 MAIN = ""
+DEAD_LETTERS = "dead_letters"
 COLUMN_TIER = Tier("native", "a pyspark Column: native unless it contains a Python function")
 """The tier of a stateless step with a pyspark Column, whose content is unknown before Spark runs it."""
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

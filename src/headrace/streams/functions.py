@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast
 
 from headrace.schemas.fields import Schema
-from headrace.steps.base import Ref
 from headrace.steps.code.functions import (
-    DEAD_LETTERS,
     Filter,
     FlatMap,
     FunctionKeywords,
@@ -20,8 +18,7 @@ from headrace.steps.code.functions import (
 from headrace.streams.rows import Rows
 
 if TYPE_CHECKING:
-    from headrace.streams.mapped import Mapped, TimedMapped
-    from headrace.streams.stream import Stream
+    from headrace.streams.user_code import Mapped, TimedMapped
 
 Code: TypeAlias = Callable[..., Any] | type | str
 """A function, a class that each worker instantiates once, or the text `"module:name"`."""
@@ -100,8 +97,8 @@ class FunctionVerbs(Rows):
         return self._apply(function_node(MapBatches, name, self._ref, f, output, **options))
 
     def _apply(self, node: FunctionStep) -> Mapped:
-        from headrace.streams.mapped import Mapped, TimedMapped
         from headrace.streams.timed import TimedStream
+        from headrace.streams.user_code import Mapped, TimedMapped
 
         stage = TimedMapped if isinstance(self, TimedStream) else Mapped
         return stage(self._pipeline, self._pipeline.add(node))
@@ -138,10 +135,3 @@ class TimedFunctionVerbs(FunctionVerbs):
     ) -> TimedMapped:
         """Map each batch of rows to a table."""
         return cast("TimedMapped", super().map_batches(name, f, output=output, **options))
-
-
-def dead_letters_of(rows: Rows) -> Stream:
-    """Return the rows of a step whose user code raised."""
-    from headrace.streams.stream import Stream
-
-    return Stream(rows._pipeline, Ref(rows._ref.step, DEAD_LETTERS))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from headrace.processors.processor import Processor
     from headrace.streams.pipeline import Pipeline
-    from headrace.streams.processed import Processed
     from headrace.streams.tables import Table
+    from headrace.streams.user_code import Processed
 
 
 class KeyedStream(Stage):
@@ -159,7 +159,7 @@ class KeyedStream(Stage):
         return type(self)(self._pipeline, self._pipeline.add(node), self._keys)
 
     def _add_processor(self, node: Process) -> Processed:
-        from headrace.streams.processed import Processed, TimedProcessed
+        from headrace.streams.user_code import Processed, TimedProcessed
 
         ref = self._pipeline.add(node)
         timed = self._pipeline.graph.facts(ref).timed

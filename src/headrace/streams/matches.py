@@ -30,7 +30,7 @@ class Matches(TimedStream):
     @property
     def late(self) -> Stream:
         """Rows that arrived behind the watermark, with `late_by`, `watermark` and `reason`."""
-        return Stream(self._pipeline, Ref(self._ref.step, "late"))
+        return self._side_output("late")
 
 
 class RuleMatches(Matches):
@@ -52,4 +52,4 @@ class RuleMatches(Matches):
         The columns are `rule, version, reason, hint, place, read_at`; `version` is the version that stays
         active, or null.
         """
-        return Stream(self._pipeline, Ref(self._ref.step, FAULTS))
+        return self._side_output(FAULTS)

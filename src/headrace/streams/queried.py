@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headrace.errors import OptionError
-from headrace.steps.base import Ref
 from headrace.streams.stream import Stream
 
 
@@ -29,4 +28,4 @@ class Queried(Stream):
                 where=f"`{self._ref.step}`",
                 hint="or use window(...).aggregate(...)",
             )
-        return Stream(self._pipeline, Ref(self._ref.step, "late"))
+        return self._side_output("late")

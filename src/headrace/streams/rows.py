@@ -9,7 +9,7 @@ from headrace.durations import Duration, microseconds
 from headrace.errors import NoEventTimeError, OptionError
 from headrace.formats import Format
 from headrace.schemas.fields import Schema
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import DEAD_LETTERS, Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
 from headrace.steps.expressions import expression_of, to_named_expressions
@@ -124,11 +124,9 @@ class Stage:
     @property
     def dead_letters(self) -> Stream:
         """The dead letters of this step, such as the rows of a lookup that have no match."""
-        from headrace.streams.stream import Stream
-
-        if "dead_letters" not in self._pipeline.graph[self._ref.step].outputs:
+        if DEAD_LETTERS not in self._pipeline.graph[self._ref.step].outputs:
             raise AttributeError(f"`{self._ref.step}` has no dead letters")
-        return Stream(self._pipeline, Ref(self._ref.step, "dead_letters"))
+        return self._side_output(DEAD_LETTERS)
 
     def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> SinkHandle:
         """Write the rows to a sink.
@@ -157,6 +155,12 @@ class Stage:
     def _then(self, node: Node) -> Self:
         """Add a step to the pipeline and return the same stage after it."""
         return type(self)(self._pipeline, self._pipeline.add(node))
+
+    def _side_output(self, name: str) -> Stream:
+        """Return a side output of this step, without time."""
+        from headrace.streams.stream import Stream
+
+        return Stream(self._pipeline, Ref(self._ref.step, name))
 
     def _new_name(self, verb: str) -> str:
         return self._pipeline.generate_name(self._ref, verb)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, 
 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
-from headrace.steps.base import Ref
+from headrace.steps.base import DEAD_LETTERS, Ref
 from headrace.steps.expressions import expression_of, key_expressions, to_named_expressions
 from headrace.steps.joins.sides import OnColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -221,7 +221,7 @@ class SourceStream(Stream):
     @property
     def dead_letters(self) -> Stream:
         """Records that could not be decoded: `raw, reason, field, source, partition, position, read_at`."""
-        return Stream(self._pipeline, Ref(self._ref.step, "dead_letters"))
+        return self._side_output(DEAD_LETTERS)
 
 
 class Routes(Generic[S]):

@@ -92,9 +92,7 @@ class LatestTable(Table):
     @property
     def late(self) -> Stream:
         """Rows without event time, with `late_by`, `window`, `watermark` and `reason`."""
-        from headrace.streams.stream import Stream
-
-        return Stream(self._pipeline, Ref(self._ref.step, "late"))
+        return self._side_output("late")
 
 
 class KeyedTable(KeyedStream):

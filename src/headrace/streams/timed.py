@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.connectors.base import Connector
-    from headrace.streams.joined import Joined
     from headrace.streams.matches import Matches, RuleMatches
-    from headrace.streams.panes import Deduplicated
+    from headrace.streams.panes import Deduplicated, Joined
 
 
 class TimedStream(TimedFunctionVerbs, Stream):
@@ -144,7 +143,7 @@ class TimedStream(TimedFunctionVerbs, Stream):
         >>> views.join("attributed", clicks, on="ad", within="15 minutes", how="left")
         <attributed of p>
         """
-        from headrace.streams.joined import Joined
+        from headrace.streams.panes import Joined
 
         if within is None:
             if where is not None:
@@ -163,7 +162,7 @@ class TimedStream(TimedFunctionVerbs, Stream):
     def _join_table(
         self, name: str, right: Rows, at: At, **options: Unpack[TableJoinKeywords]
     ) -> TimedStream | Table:
-        from headrace.streams.joined import Joined
+        from headrace.streams.panes import Joined
 
         ref = add_table_join(self._pipeline, self._ref, name, right, at=at, **options)
         if at == "live":
@@ -205,7 +204,7 @@ class TimedStream(TimedFunctionVerbs, Stream):
         >>> orders.event_time("at").join_as_of("converted", rates.event_time("since"), on="cur")
         <converted of p>
         """
-        from headrace.streams.joined import Joined
+        from headrace.streams.panes import Joined
 
         ref = right_stream(name, self._pipeline, right)
         node = as_of_join(

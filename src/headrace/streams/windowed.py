@@ -19,8 +19,7 @@ from headrace.windows import Window
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from headrace.streams.joined import Joined
-    from headrace.streams.panes import Panes
+    from headrace.streams.panes import Joined, Panes
     from headrace.streams.pipeline import Pipeline
     from headrace.streams.timed import TimedStream
 
@@ -114,7 +113,7 @@ class WindowedStream(Stage):
         >>> views.key_by("ad").window(windows.tumbling("1 hour")).join("hourly", clicks, how="left")
         <hourly of p>
         """
-        from headrace.streams.joined import Joined
+        from headrace.streams.panes import Joined
 
         if self._emission != Emission() or self._ttl is not None:
             what = "a join emits results when a window closes"

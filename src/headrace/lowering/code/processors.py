@@ -24,7 +24,7 @@ from headrace.processors.stateful_map import StatefulMap
 from headrace.processors.worker import ProcessorCall, ProcessorLoop
 from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_frame, kernel
-from headrace.steps.code.functions import DEAD_LETTERS
+from headrace.steps.base import DEAD_LETTERS
 from headrace.steps.expressions import names_of
 from headrace.steps.rows.event_time import ClockTime
 

@@ -13,12 +13,11 @@ from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.functions.reference import UserCode, reference_to
 from headrace.functions.signatures import missing_output, output_of
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.base import DEAD_LETTERS, MAIN, Node, Plan, Ref
 from headrace.steps.facts import Facts
 from headrace.steps.traits import Finding, RealTimeNote, Tier
 from headrace.steps.unrouted import note_unrouted
 
-DEAD_LETTERS = "dead_letters"
 OnFailure = Literal["divert", "fail"]
 DEFAULT_CONCURRENCY = 10
 """The default number of concurrent calls of an async function."""

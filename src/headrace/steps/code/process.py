@@ -15,9 +15,9 @@ from headrace.processors.declaration import Declaration, declaration_of
 from headrace.processors.processor import Processor
 from headrace.processors.stateful_map import StatefulMap
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Plan, Ref
+from headrace.steps.base import DEAD_LETTERS, MAIN, Plan, Ref
 from headrace.steps.code.function_models import ON_ERROR, code_text
-from headrace.steps.code.functions import DEAD_LETTERS, OnFailure, dead_letter_facts
+from headrace.steps.code.functions import OnFailure, dead_letter_facts
 from headrace.steps.expressions import Named, describe_keys, find_columns, stable_names, stable_texts
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.model import DocumentModel

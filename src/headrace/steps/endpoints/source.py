@@ -14,7 +14,7 @@ from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.formats import of as format_of
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Node, Plan
+from headrace.steps.base import DEAD_LETTERS, MAIN, Node, Plan
 from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue
@@ -22,7 +22,6 @@ from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier
 
 OnError = Literal["fail", "skip", "divert"]
 
-DEAD_LETTERS = "dead_letters"
 DEAD_LETTER_COLUMNS = ("raw", "reason", "field", "source", "partition", "position", "read_at")
 
 

@@ -14,9 +14,9 @@ from headrace.durations import text
 from headrace.errors import OptionError
 from headrace.formats import Format
 from headrace.schemas.fields import Schema
-from headrace.steps.base import MAIN, Node, Plan, Ref
+from headrace.steps.base import DEAD_LETTERS, MAIN, Node, Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
-from headrace.steps.endpoints.source import DEAD_LETTERS, decoding_of
+from headrace.steps.endpoints.source import decoding_of
 from headrace.steps.expressions import Opaque
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue

@@ -1,12 +1,40 @@
-"""`Processed` and `TimedProcessed`: the rows of a processor, with its side outputs."""
+"""The rows of Python functions (`Mapped`) and of processors (`Processed`), with their side outputs."""
 
 from __future__ import annotations
 
 from headrace.errors import OptionError, did_you_mean
-from headrace.steps.base import Ref
-from headrace.streams.functions import dead_letters_of
+from headrace.steps.base import DEAD_LETTERS, Ref
 from headrace.streams.stream import Stream
 from headrace.streams.timed import TimedStream
+
+
+class Mapped(Stream):
+    """The rows that a function returned.
+
+    >>> from headrace import Pipeline, connect
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int")
+    >>> tx.filter("large", lambda row: row.amount > 50).dead_letters
+    <large.dead_letters of p>
+    """
+
+    stage_after = Stream
+
+    @property
+    def dead_letters(self) -> Stream:
+        """Rows whose call raised or returned an invalid value: input columns, `reason` and `traceback`."""
+        return self._side_output(DEAD_LETTERS)
+
+
+class TimedMapped(TimedStream, Mapped):
+    """The rows that a function returned; each has the time of its input row.
+
+    >>> from headrace import Pipeline, connect
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> tx.event_time("ts").filter("large", lambda row: row.amount > 50).key_by("card")
+    <TimedKeyedStream of large>
+    """
+
+    stage_after = TimedStream
 
 
 class Processed(Stream):
@@ -26,7 +54,7 @@ class Processed(Stream):
     @property
     def dead_letters(self) -> Stream:
         """Rows whose call raised: the input columns (for a timer the key), `reason` and `traceback`."""
-        return dead_letters_of(self)
+        return self._side_output(DEAD_LETTERS)
 
     def side_output(self, name: str, /) -> Stream:
         """Return the rows of a side output that the processor declares."""
