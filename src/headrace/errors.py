@@ -95,20 +95,20 @@ class LoadError(HeadraceError):
     """The file of a pipeline is missing, has no pipeline, or fails while it is loaded."""
 
 
-class DocumentError(HeadraceError):
+class _ProblemsError(HeadraceError):
+    """The base of errors that collect all problems."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+class DocumentError(_ProblemsError):
     """A document is invalid; `problems` has every problem with its `file:line:column`."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = tuple(problems)
 
-
-class PlanError(HeadraceError):
+class PlanError(_ProblemsError):
     """The pipeline cannot run; `problems` has every reason."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__("\n".join(map(str, problems)))
-        self.problems = tuple(problems)
 
 
 class AggregateError(HeadraceError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,11 +65,16 @@ def dead_letter_names(names: list[str]) -> list[str]:
     >>> dead_letter_names(["card", "reason"])
     ['card', 'input_reason']
     """
-    taken = {*names, REASON, TRACEBACK}
+    return rename_reserved(names, (REASON, TRACEBACK))
+
+
+def rename_reserved(names: Sequence[str], reserved: Sequence[str]) -> list[str]:
+    """Return names with the prefix `input_` before those that are reserved for other columns."""
+    taken = {*names, *reserved}
     result = []
     for column in names:
         name = column
-        while column in (REASON, TRACEBACK) and name in taken:
+        while column in reserved and name in taken:
             name = f"input_{name}"
         taken.add(name)
         result.append(name)

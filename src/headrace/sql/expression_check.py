@@ -23,35 +23,11 @@ if TYPE_CHECKING:
 
 _NOT_PARSED = re.compile(r">>>|\bx\s+'", re.IGNORECASE)
 """Valid in Spark, unknown to sqlglot: the unsigned shift, and a blank inside a binary literal."""
-_UNITS = frozenset(
-    [
-        "year",
-        "years",
-        "quarter",
-        "quarters",
-        "month",
-        "months",
-        "week",
-        "weeks",
-        "day",
-        "days",
-        "dayofyear",
-        "hour",
-        "hours",
-        "minute",
-        "minutes",
-        "second",
-        "seconds",
-        "millisecond",
-        "milliseconds",
-        "microsecond",
-        "microseconds",
-        "yearofweek",
-        "dayofweek",
-        "doy",
-        "dow",
-    ]
-)
+_UNIT_WORDS = """
+    year years quarter quarters month months week weeks day days dayofyear hour hours minute minutes second
+    seconds millisecond milliseconds microsecond microseconds yearofweek dayofweek doy dow
+"""
+_UNITS = frozenset(_UNIT_WORDS.split())
 """Units of functions such as `timestampadd(HOUR, ...)`, which sqlglot reads as columns."""
 _NILADIC = frozenset(["current_time", "localtime"])
 """Functions that Spark also accepts without parentheses; sqlglot reads these as columns."""

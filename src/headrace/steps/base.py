@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, ClassVar, Protocol
 
 from headrace.steps.expressions import Opaque
@@ -157,6 +158,17 @@ class Node:
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
         """Return the input columns whose types the stored state depends on."""
         return columns
+
+
+def generate_name(after: Ref, verb: str, taken: Container[str]) -> str:
+    """Generate a name for a step without one: `tx:where`, then `tx:where:2`.
+
+    >>> generate_name(Ref("tx"), "where", ["tx", "tx:where"])
+    'tx:where:2'
+    """
+    base = f"{after.step.split(':')[0]}:{verb}"
+    names = (base if number == 1 else f"{base}:{number}" for number in count(1))
+    return next(name for name in names if name not in taken)
 
 
 def out_of_order(plan: Plan, node: Node) -> int:

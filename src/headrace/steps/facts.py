@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from headrace.functions.failures import rename_reserved
 from headrace.schemas.fields import Schema
 
 Change = Literal["none", "updates", "refinements", "table"]
@@ -69,15 +71,7 @@ def late_columns(columns: Sequence[str]) -> tuple[str, ...]:
     >>> late_columns(["card", "window"])
     ('card', 'input_window', 'late_by', 'window', 'watermark', 'reason')
     """
-    taken = {*columns, *LATE_COLUMNS}
-    result = []
-    for column in columns:
-        name = column
-        while column in LATE_COLUMNS and name in taken:
-            name = f"input_{name}"
-        taken.add(name)
-        result.append(name)
-    return (*result, *LATE_COLUMNS)
+    return (*rename_reserved(columns, LATE_COLUMNS), *LATE_COLUMNS)
 
 
 def with_columns(facts: Facts, names: Iterable[str]) -> Facts:
@@ -145,8 +139,6 @@ def duplicates(names: Iterable[str]) -> list[str]:
     >>> duplicates(["card", "n", "Card"])
     ['Card']
     """
-    seen: dict[str, int] = {}
     names = list(names)
-    for name in names:
-        seen[name.lower()] = seen.get(name.lower(), 0) + 1
-    return [name for name in {name.lower(): name for name in names}.values() if seen[name.lower()] > 1]
+    counts = Counter(name.lower() for name in names)
+    return [name for name in {name.lower(): name for name in names}.values() if counts[name.lower()] > 1]

@@ -17,7 +17,7 @@ from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
 from headrace.runtime.options import RunKeywords, RunOptions
 from headrace.schemas.fields import Schema
-from headrace.steps.base import NAME, Node, Ref
+from headrace.steps.base import NAME, Node, Ref, generate_name
 from headrace.steps.endpoints.source import FrameSource, OnError, source_node
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.sql import sql_node
@@ -313,10 +313,7 @@ class Pipeline:
 
     def generate_name(self, after: Ref, verb: str) -> str:
         """Generate a name for a step without one: `tx:where`, then `tx:where:2`."""
-        base, number = f"{after.step.split(':')[0]}:{verb}", 1
-        while (name := base if number == 1 else f"{base}:{number}") in self._nodes:
-            number += 1
-        return name
+        return generate_name(after, verb, self._nodes)
 
     def __repr__(self) -> str:
         return f"<pipeline {self.name}>"

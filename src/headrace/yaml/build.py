@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from headrace.errors import RENAMED, did_you_mean
 from headrace.plan.graph import Graph
-from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.base import MAIN, Node, Ref, generate_name
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.step import Inputs, StepModel
@@ -116,13 +116,7 @@ class PlanBuilder:
         return Ref(node.name, node.outputs[0] if node.outputs else MAIN)
 
     def _generate_name(self, after: Ref, key: str) -> str:
-        """Return a generated name that is not in use: `tx:where`, then `tx:where:2`."""
-        base, number = f"{after.step.split(':')[0]}:{key}", 1
-        name = base
-        while name in self._names or name in self._nodes:
-            number += 1
-            name = f"{base}:{number}"
-        return name
+        return generate_name(after, key, {*self._names, *self._nodes})
 
 
 def _references(entry: Entry) -> Iterator[str]:

@@ -14,25 +14,6 @@ SIZE = 12.0
 
 
 @dataclass(frozen=True)
-class Extent:
-    """The bounding box of a mark."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def overlaps(self, other: Extent) -> bool:
-        """Return true if the boxes overlap; touching is not overlapping."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
-
-
-@dataclass(frozen=True)
 class Rect:
     """A box; `tip` is its tooltip."""
 
@@ -42,10 +23,6 @@ class Rect:
     height: float
     kind: str
     tip: str = ""
-
-    @property
-    def extent(self) -> Extent:
-        return Extent(self.x, self.y, self.x + self.width, self.y + self.height)
 
 
 @dataclass(frozen=True)
@@ -57,10 +34,6 @@ class Dot:
     kind: str
     tip: str = ""
     radius: float = 4.5
-
-    @property
-    def extent(self) -> Extent:
-        return Extent(self.x - self.radius, self.y - self.radius, self.x + self.radius, self.y + self.radius)
 
 
 @dataclass(frozen=True)
@@ -91,12 +64,6 @@ class Text:
     kind: str = "label"
     anchor: Anchor = "start"
     size: float = SIZE
-
-    @property
-    def extent(self) -> Extent:
-        width = width_of(self.text, self.size)
-        left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
-        return Extent(left, self.y - self.size * 0.8, left + width, self.y + self.size * 0.2)
 
 
 @dataclass(frozen=True)

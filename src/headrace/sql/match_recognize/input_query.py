@@ -14,19 +14,9 @@ from headrace.sql.match_recognize.ctes import Definition
 from headrace.sql.match_recognize.tokens import Token, TokenReader
 
 NOT_ALLOWED = (
-    "JOIN",
-    "GROUP",
-    "HAVING",
-    "UNION",
-    "INTERSECT",
-    "EXCEPT",
-    "ORDER",
-    "LIMIT",
-    "LATERAL",
-    "WINDOW",
-    "CLUSTER",
-    "SORT",
-)
+    "JOIN", "GROUP", "HAVING", "UNION", "INTERSECT", "EXCEPT", "ORDER", "LIMIT", "LATERAL", "WINDOW",
+    "CLUSTER", "SORT",
+)  # fmt: skip
 """Keywords that are not allowed in an input query."""
 _HINT = "move the input query to a separate step, then write FROM <step> MATCH_RECOGNIZE (...)"
 

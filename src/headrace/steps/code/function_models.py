@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 
 from headrace.errors import OptionError
 from headrace.functions.reference import UserCode
@@ -38,29 +38,22 @@ def code_text(code: UserCode) -> str:
     return code.text
 
 
+CodeText = Annotated[Text, PlainSerializer(code_text)]
+"""A reference to user code; the value of a node is a `UserCode`."""
+
+
 class FunctionOptions(DocumentModel):
     """The value of `filter` in a document."""
 
     label = "the function"
     short = "python"
     example = 'such as {python: "scoring:score", output: "id string, score double"}'
-    python: Text = Field(description=PYTHON)
+    code: CodeText = Field(alias="python", description=PYTHON)
     on_error: OnFailure = Field(default="divert", description=ON_ERROR)
     concurrency: int | None = Field(
         default=None, ge=1, description="The maximum number of concurrent calls of an async function"
     )
     timeout: Length | None = Field(default=None, description="The timeout of a call")
-
-    @classmethod
-    def from_values(cls, source: Any) -> Self:
-        """Return the model of a node; defaults are omitted."""
-        keys: dict[str, Any] = {"python": code_text(source.code)}
-        defaults = {"output": None, "on_error": "divert", "concurrency": None, "timeout": None}
-        for name, default in defaults.items():
-            value = getattr(source, name)
-            if value != default:
-                keys[name] = f"{value} microseconds" if name == "timeout" else value
-        return cls.model_validate(keys)
 
 
 class OutputOptions(FunctionOptions):
@@ -85,7 +78,7 @@ class _FunctionModel(StepModel):
             self.node,
             name,
             inputs.refs[0],
-            options.python,
+            options.code,
             getattr(options, "output", None),
             on_error=options.on_error,
             concurrency=options.concurrency,

@@ -16,13 +16,13 @@ from headrace.processors.processor import Processor
 from headrace.processors.stateful_map import StatefulMap
 from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, MAIN, Plan, Ref
-from headrace.steps.code.function_models import ON_ERROR, code_text
+from headrace.steps.code.function_models import ON_ERROR, CodeText
 from headrace.steps.code.functions import OnFailure, dead_letter_facts
 from headrace.steps.expressions import Named, describe_keys, find_columns, stable_names, stable_texts
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import Inputs, StepModel
-from headrace.steps.grammar.values import KeyColumns, Length, Text
+from headrace.steps.grammar.values import KeyColumns, Length
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.traits import RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_unrouted
@@ -153,19 +153,9 @@ class ProcessOptions(DocumentModel):
     label = "process"
     example = 'such as {python: "spending:Spend"}'
     short = "python"
-    python: Text = Field(description="The Processor class as `module:name`")
+    code: CodeText = Field(alias="python", description="The Processor class as `module:name`")
     on_error: OnFailure = Field(default="divert", description=ON_ERROR)
     timeout: Length | None = Field(default=None, description="The timeout of a call")
-
-    @classmethod
-    def from_values(cls, source: Any) -> ProcessOptions:
-        """Return the model of a node; defaults are omitted."""
-        keys: dict[str, Any] = {"python": code_text(source.code)}
-        if source.on_error != "divert":
-            keys["on_error"] = source.on_error
-        if source.timeout is not None:
-            keys["timeout"] = f"{source.timeout} microseconds"
-        return cls.model_validate(keys)
 
 
 class ProcessModel(StepModel):
@@ -183,5 +173,5 @@ class ProcessModel(StepModel):
         options = self.options
         timeout = None if options.timeout is None else f"{options.timeout} microseconds"
         return process_node(
-            name, inputs.refs[0], self.keys, options.python, on_error=options.on_error, timeout=timeout
+            name, inputs.refs[0], self.keys, options.code, on_error=options.on_error, timeout=timeout
         )
