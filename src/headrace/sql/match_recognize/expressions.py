@@ -336,7 +336,7 @@ class _Scanner(TokenReader):
         begin = self.advance()
         while self.current.matches(".") and self.peek(1).names:
             self.i += 2
-        return self.scope.statement[begin.at : self.tokens[self.i - 1].end]
+        return self.text_since(begin)
 
     def _verbatim(self) -> str:
         """Copy a token to the output; replace subqueries by placeholders and ARRAY[...] by array(...)."""

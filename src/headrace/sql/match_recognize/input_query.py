@@ -160,8 +160,7 @@ def _query(
     while reader.current.kind != "end":
         if reader.current.matches(",", *NOT_ALLOWED):
             _fail(reader, reader.current)
-        if reader.advance().matches("(", "["):
-            reader.read_bracketed()
+        reader.skip_part()
     text = reader.statement[begin.at : reader.current.at]
     return table, InputQuery(
         text, place.at - begin.at, tuple(items), names, over, (source.at - begin.at, end - begin.at), called

@@ -141,6 +141,15 @@ class TokenReader:
     def fail(self, token: Token, what: str, hint: str = "") -> NoReturn:
         fail(self.statement, token.at, what, where=self.where, hint=hint)
 
+    def skip_part(self) -> None:
+        """Consume a token; after an opening bracket, all tokens up to the closing one."""
+        if self.advance().matches("(", "["):
+            self.read_bracketed()
+
+    def text_since(self, start: Token) -> str:
+        """Return the text from a token to the last one that was consumed."""
+        return self.statement[start.at : self.tokens[self.i - 1].end]
+
     def read_bracketed(self) -> list[Token]:
         """Consume and return the tokens up to the bracket that closes the one just consumed."""
         opened = self.tokens[self.i - 1]
