@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
-from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
-from headrace.steps.rows.union import Union
 from headrace.steps.stateful.window import WindowAggregate
-
-_KEEPS_LABELS = (Where, Select, WithColumns, Drop, Union)
 
 
 def are_panes(graph: Graph, ref: Ref) -> bool:
@@ -16,7 +12,7 @@ def are_panes(graph: Graph, ref: Ref) -> bool:
     node = graph[ref.step]
     if isinstance(node, WindowAggregate):
         return ref.output == MAIN
-    return isinstance(node, _KEEPS_LABELS) and all(are_panes(graph, before) for before in node.inputs)
+    return node.keeps_labels and all(are_panes(graph, before) for before in node.inputs)
 
 
 def feeds_changes(graph: Graph, node: WindowAggregate) -> bool:
@@ -28,8 +24,7 @@ def feeds_changes(graph: Graph, node: WindowAggregate) -> bool:
 
 
 def _has_stateful_reader(graph: Graph, node: Node) -> bool:
-    readers = graph.consumers[Ref(node.name)]
     return any(
-        reader.stateful or (isinstance(reader, _KEEPS_LABELS) and _has_stateful_reader(graph, reader))
-        for reader in readers
+        reader.stateful or (reader.keeps_labels and _has_stateful_reader(graph, reader))
+        for reader in graph.consumers[Ref(node.name)]
     )

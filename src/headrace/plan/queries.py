@@ -19,7 +19,6 @@ from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.patterns.match_rules import FAULTS
-from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 
 
 @dataclass(frozen=True)
@@ -238,8 +237,7 @@ def _row_by_row(graph: Graph, ref: Ref) -> bool:
     """Return True if all steps since the source process single rows and can be part of the stream."""
     node = graph[ref.step]
     return isinstance(node, Source) or (
-        isinstance(node, Where | Select | WithColumns | Drop | FunctionStep)
-        and _row_by_row(graph, node.input)
+        node.row_by_row and all(_row_by_row(graph, before) for before in node.inputs)
     )
 
 

@@ -66,6 +66,10 @@ class Node:
     """True for stateful kinds that accept changelogs: tables, and windows that fire more than once."""
     finds_patterns: ClassVar[bool] = False
     """True for the kinds that search rows for patterns."""
+    row_by_row: ClassVar[bool] = False
+    """True for stateless kinds that process each row of one input alone."""
+    keeps_labels: ClassVar[bool] = False
+    """True for stateless kinds whose rows keep the labels of retractions."""
     duplicate_hint: ClassVar[str] = "rename one of them"
     """The hint of the plan error for two output columns of the same name."""
     delay_hint: ClassVar[str] = ""

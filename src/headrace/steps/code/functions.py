@@ -42,6 +42,7 @@ class FunctionStep(Node):
     on_error: OnFailure = "divert"
     concurrency: int | None = None
     timeout: int | None = None
+    row_by_row: ClassVar[bool] = True
 
     @property
     def outputs(self) -> tuple[str, ...]:

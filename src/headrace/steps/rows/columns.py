@@ -26,10 +26,18 @@ _SAME_ORDER = re.compile(
 
 
 @dataclass(frozen=True)
-class Where(Node):
-    """Keeps the rows that satisfy a condition."""
+class ColumnNode(Node):
+    """The base of filters and projections."""
 
     input: Ref
+    row_by_row: ClassVar[bool] = True
+    keeps_labels: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class Where(ColumnNode):
+    """Keeps the rows that satisfy a condition."""
+
     condition: Expression
     verb: ClassVar[str] = "where"
 
@@ -41,10 +49,9 @@ class Where(Node):
 
 
 @dataclass(frozen=True)
-class Select(Node):
+class Select(ColumnNode):
     """Keeps and computes columns; an unnamed one is Spark SQL text such as `amount * 2 as double`."""
 
-    input: Ref
     columns: Named
     verb: ClassVar[str] = "select"
     duplicate_hint: ClassVar[str] = "rename one of them with `as`"
@@ -69,10 +76,9 @@ class Select(Node):
 
 
 @dataclass(frozen=True)
-class WithColumns(Node):
+class WithColumns(ColumnNode):
     """Adds or replaces columns."""
 
-    input: Ref
     columns: Named
     verb: ClassVar[str] = "with_columns"
 
@@ -93,10 +99,9 @@ class WithColumns(Node):
 
 
 @dataclass(frozen=True)
-class Drop(Node):
+class Drop(ColumnNode):
     """Removes columns."""
 
-    input: Ref
     columns: tuple[str, ...]
     verb: ClassVar[str] = "drop"
 

@@ -21,6 +21,7 @@ class Union(Node):
 
     streams: tuple[Ref, ...]
     verb: ClassVar[str] = "union"
+    keeps_labels: ClassVar[bool] = True
 
     @property
     def inputs(self) -> tuple[Ref, ...]:
