@@ -84,7 +84,7 @@ class _CarelessWriter:
 
     def commit(self, epoch: int, staged: Staged) -> None:
         assert isinstance(staged, StagedRows)
-        self.content["rows"] += staged.detail["rows"]
+        self.content["rows"] += staged.content["rows"]
         reach("careless.rows")
         self.content["epoch"] = epoch
         reach("careless.epoch")

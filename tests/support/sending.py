@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from headrace.connectors.base import WriteContext
-from headrace.connectors.message_sink import MessageWriter, _Collected
+from headrace.connectors.base import StagedRows, WriteContext
+from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.registry import connector
 from tests.support.processes import report_ready, start_process
 
@@ -77,5 +77,6 @@ def _send(sender: Connection, kind: str, options: dict[str, Any], place: str, ep
         columns = [list(column) for column in zip(*rows, strict=True)]
         text = pa.list_(pa.string())
         arrays = [pa.array(c, text) if isinstance(c[0], list) else pa.array(c) for c in columns]
-        writer.commit(epoch, _Collected(pa.table(arrays, [str(n) for n in range(len(arrays))])))
+        table = pa.table(arrays, [str(n) for n in range(len(arrays))])
+        writer.commit(epoch, StagedRows(table.num_rows, table))
     writer.close()

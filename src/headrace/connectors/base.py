@@ -10,7 +10,7 @@ ARCHITECTURE.md ("Delivery") describes how an epoch is delivered through the met
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -40,7 +40,8 @@ class Connector(BaseModel):
     """The options of one connector; an invalid one raises `OptionError`, with the nearest known name.
 
     Subclasses set the class variables and describe each option with `Field(description=...)`; the description
-    is the option's entry on the reference page.
+    is the option's entry on the reference page. A property that does not depend on the options is overridden
+    by a class variable.
 
     >>> from headrace import Connector, connect
     >>> source: Connector = connect.files(path="in/", format="json")
@@ -59,6 +60,10 @@ class Connector(BaseModel):
     """The target of a sink that does not support mode `complete`, such as "a topic"; empty if it does."""
     has_partitions: ClassVar[bool] = False
     """True if the source has partitions, each with its own record order; positions name the partition."""
+    captures_changes: ClassVar[bool] = False
+    """True for a CDC source: its rows have the column `change` with the field `op`."""
+    driver_side: ClassVar[bool] = False
+    """True for a driver-side source: offsets are planned, and rows are read, in Python."""
     listable: ClassVar[bool] = False
     """True if `listing()` returns all rows on demand, as a table of rules needs."""
     loads: ClassVar[frozenset[Load]] = frozenset({"table"})
@@ -115,19 +120,9 @@ class Connector(BaseModel):
         return self
 
     @property
-    def captures_changes(self) -> bool:
-        """True for a CDC source: its rows have the column `change` with the field `op`."""
-        return False
-
-    @property
     def replay_assumption(self) -> str:
         """The condition on the data under which a source is replayable; empty if there is none."""
         return ""
-
-    @property
-    def driver_side(self) -> bool:
-        """True for a driver-side source: offsets are planned, and rows are read, in Python."""
-        return False
 
     @property
     def offset_identity(self) -> tuple[str, ...]:
@@ -368,8 +363,13 @@ class Writer(Protocol):
         """
         ...
 
-    def commit(self, epoch: int, staged: Staged) -> None:
-        """Make staged rows and ledger entry visible together; do nothing if the epoch is committed."""
+    def commit(self, epoch: int, staged: Any) -> None:
+        """Make staged rows and ledger entry visible together; do nothing if the epoch is committed.
+
+        Args:
+            epoch: its number.
+            staged: the result of `stage`.
+        """
         ...
 
     def close(self) -> None:
@@ -393,10 +393,10 @@ class Upserting(Protocol):
 
 @dataclass(frozen=True)
 class StagedRows:
-    """A simple `Staged`: the number of rows, and details for the writer."""
+    """A simple `Staged`: the number of rows, and their content in the form that the writer commits."""
 
     rows: int
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    content: Any = None
 
 
 _T = TypeVar("_T")

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.base import StagedRows, WriteContext, require_open
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.failpoints import reach
 from headrace.connectors.row_encoding import Fields, fields_of
@@ -58,15 +57,6 @@ class Publisher(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Collected:
-    table: Table
-
-    @property
-    def rows(self) -> int:
-        return int(self.table.num_rows)
-
-
 class MessageWriter:
     """Publishes epochs; one column of the collected rows for each expression."""
 
@@ -82,19 +72,18 @@ class MessageWriter:
         same = recorded.get("checkpoint_id") == context.checkpoint_id
         return int(recorded["epoch"]) if same else -1
 
-    def stage(self, epoch: int, frame: DataFrame) -> _Collected:
-        sink = self._context.sink if self._context else ""
-        columns = self._publisher.expressions(fields_of(frame.schema.jsonValue()), sink)
-        return _Collected(frame.selectExpr(*columns).toArrow())
+    def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
+        fields = fields_of(frame.schema.jsonValue())
+        table = frame.selectExpr(*self._publisher.expressions(fields, self._active_context.sink)).toArrow()
+        return StagedRows(table.num_rows, table)
 
-    def commit(self, epoch: int, staged: Staged) -> None:
-        if self._context is None or not isinstance(staged, _Collected):
-            raise TypeError("commit takes the result of stage, of the same open writer")
-        self._publisher.publish(_rows(staged.table), epoch)
+    def commit(self, epoch: int, staged: StagedRows) -> None:
+        context = self._active_context
+        self._publisher.publish(_rows(staged.content), epoch)
         reach("messages.published")
         if (path := self._record) is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            record = {"checkpoint_id": self._context.checkpoint_id, "epoch": epoch}
+            record = {"checkpoint_id": context.checkpoint_id, "epoch": epoch}
             write_durably(path, json.dumps(record).encode())
         reach("messages.recorded")
 
@@ -103,9 +92,13 @@ class MessageWriter:
         self._publisher.close()
 
     @property
+    def _active_context(self) -> WriteContext:
+        return require_open(self._context, "messages")
+
+    @property
     def _record(self) -> Path | None:
         """The file with the epoch last published; None if the run has no directory."""
-        directory = self._context.directory if self._context else ""
+        directory = self._active_context.directory
         return Path(directory) / "published.json" if directory else None
 
 

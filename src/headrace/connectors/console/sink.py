@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flatten as flat
-from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.base import WriteContext
 from headrace.connectors.console.screen import Screen
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ class ConsoleWriter:
     def stage(self, epoch: int, frame: DataFrame) -> _Collected:
         return self._lines(frame) if self._screen is None else self._cells(frame)
 
-    def commit(self, epoch: int, staged: Staged) -> None:
-        if not isinstance(staged, _Collected):
-            raise TypeError("commit takes the result of stage")
+    def commit(self, epoch: int, staged: _Collected) -> None:
         if self._screen is None:
             sys.stdout.write("".join(f"{line}\n" for (line,) in staged.content))
             sys.stdout.flush()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from headrace.connectors.base import Connector
 from headrace.connectors.options import seconds_of
 
@@ -9,9 +11,7 @@ from headrace.connectors.options import seconds_of
 class DriverSource(Connector):
     """A connector whose source is planned on the driver. If it has a server, it declares `retry_timeout`."""
 
-    @property
-    def driver_side(self) -> bool:
-        return True
+    driver_side: ClassVar[bool] = True
 
     @property
     def retry_seconds(self) -> float:

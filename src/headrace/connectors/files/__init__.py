@@ -49,6 +49,7 @@ class Files(Connector):
     kind: ClassVar[str] = "files"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    replayable: ClassVar[bool] = True
 
     path: PathOption = Field(
         description="A directory; a source also reads a file or a glob such as `in/2026-*/*.json.gz`"
@@ -82,10 +83,6 @@ class Files(Connector):
     def encoding(self) -> Format | None:
         """The format that is set, or that the suffix of the path implies."""
         return self.format if isinstance(self.format, Format) else None
-
-    @property
-    def replayable(self) -> bool:
-        return True
 
     @property
     def carries(self) -> Carries:

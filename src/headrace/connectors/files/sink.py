@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten as flat
-from headrace.connectors.base import Staged, WriteContext, require_open
+from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
@@ -81,9 +81,7 @@ class FilesWriter(LedgerWriter):
             reach("files.staged")
             return _Parts(counter.rows, self._moves(place, epoch, counter.rows))
 
-    def commit(self, epoch: int, staged: Staged) -> None:
-        if not isinstance(staged, _Parts):
-            raise TypeError("commit takes the result of stage")
+    def commit(self, epoch: int, staged: _Parts) -> None:
         if epoch <= self._active_ledger.last_epoch:
             return
         with self._translate_errors(f"epoch {epoch} cannot be committed to {self._root}"):

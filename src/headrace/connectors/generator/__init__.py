@@ -61,6 +61,7 @@ class Generator(Connector):
 
     kind: ClassVar[str] = "generator"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
+    replayable: ClassVar[bool] = True
 
     seed: int = Field(default=0, description="The seed; another one generates other rows")
     rows: int | None = Field(default=None, ge=0, description="The number of rows; default: no end")
@@ -110,10 +111,6 @@ class Generator(Connector):
         if self.replay is not None and (self.columns or self.planted):
             raise ValueError("a recording has its own columns: leave out `columns` and `planted`")
         return self
-
-    @property
-    def replayable(self) -> bool:
-        return True
 
     @property
     def carries(self) -> Carries:

@@ -70,6 +70,7 @@ class Kafka(MetadataSource):
     has_partitions: ClassVar[bool] = True
     metadata_types: ClassVar[dict[str, str]] = METADATA
     jars: ClassVar[tuple[str, ...]] = ("kafka",)
+    replayable: ClassVar[bool] = True
 
     servers: str = Field(description="The bootstrap servers: host:port, several with commas")
     topic: str | None = Field(default=None, description="The topic")
@@ -203,10 +204,6 @@ class Kafka(MetadataSource):
         if self.retractions == "tombstones" and not self.key:
             raise ValueError("tombstones need a key: set `key`")
         return self
-
-    @property
-    def replayable(self) -> bool:
-        return True
 
     @property
     def offset_identity(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.base import Staged, StagedRows, WriteContext, require_open
+from headrace.connectors.base import StagedRows, WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.admin import kafka_java
@@ -66,7 +66,7 @@ class KafkaWriter(TopicWriter, LedgerWriter):
         reach("kafka.staged")
         return StagedRows(rows)
 
-    def commit(self, epoch: int, staged: Staged) -> None:
+    def commit(self, epoch: int, staged: StagedRows) -> None:
         ledger = require_open(self._ledger, "kafka")
         with self._translate_errors(f"cannot commit epoch {epoch}"):
             if epoch <= ledger.last_epoch or not staged.rows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.connectors.base import Staged, StagedRows, WriteContext
+from headrace.connectors.base import StagedRows, WriteContext
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kafka import properties
 from headrace.connectors.kafka.topic_writer import TopicWriter
@@ -34,7 +34,7 @@ class TaskKafkaWriter(TopicWriter):
         reach("kafka.sent")
         return StagedRows(rows)
 
-    def commit(self, epoch: int, staged: Staged) -> None:
+    def commit(self, epoch: int, staged: StagedRows) -> None:
         """Do nothing: readers have seen the records since they were sent."""
 
     def close(self) -> None:

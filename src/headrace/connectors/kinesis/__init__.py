@@ -51,6 +51,8 @@ class Kinesis(DriverSource, MetadataSource):
         "shard": "string",
         "arrived_at": "timestamp",
     }
+    replayable: ClassVar[bool] = True
+    replay_assumption: ClassVar[str] = "the stream retains the records of an epoch until it is committed"
 
     stream: str = Field(min_length=1, description="The name of the stream")
     region: str | None = Field(default=None, min_length=1, description="The region; default: `AWS_REGION`")
@@ -114,14 +116,6 @@ class Kinesis(DriverSource, MetadataSource):
     def template_columns(self) -> tuple[str, ...]:
         """The columns from which a sink computes the partition key."""
         return template_columns(self.partition_key)
-
-    @property
-    def replayable(self) -> bool:
-        return True
-
-    @property
-    def replay_assumption(self) -> str:
-        return "the stream retains the records of an epoch until it is committed"
 
     @property
     def offset_identity(self) -> tuple[str, ...]:

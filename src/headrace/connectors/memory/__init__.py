@@ -43,6 +43,7 @@ class Memory(Connector):
     kind: ClassVar[str] = "memory"
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
+    replayable: ClassVar[bool] = True
 
     rows: ReadOption[RowsOption] = Field(
         default=(), description="The first rows, as mappings from column to value"
@@ -77,10 +78,6 @@ class Memory(Connector):
 
     def __hash__(self) -> int:
         return hash((self.kind, self.name))
-
-    @property
-    def replayable(self) -> bool:
-        return True
 
     @property
     def carries(self) -> Any:

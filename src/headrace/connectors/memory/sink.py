@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.base import StagedRows, WriteContext, require_open
 from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.memory.store import MemoryLedger, MemoryStore
 from headrace.errors import DeliveryError, did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True)
-class _Collected:
-    content: list[dict[str, Any]]
-
-    @property
-    def rows(self) -> int:
-        return len(self.content)
 
 
 class MemoryWriter(LedgerWriter):
@@ -44,21 +34,21 @@ class MemoryWriter(LedgerWriter):
         with self._store.lock:
             return self._ledger.take_over()
 
-    def stage(self, epoch: int, frame: DataFrame) -> _Collected:
+    def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         for name in self._key:
             if name not in frame.columns:
                 where = self._context.sink if self._context else "memory"
                 hint = did_you_mean(name, frame.columns)
                 raise DeliveryError(f"unknown key column `{name}`", where=where, hint=hint)
-        return _Collected(frame.toArrow().to_pylist())
+        rows = frame.toArrow().to_pylist()
+        return StagedRows(len(rows), rows)
 
-    def commit(self, epoch: int, staged: Staged) -> None:
-        if self._context is None or self._ledger is None or not isinstance(staged, _Collected):
-            raise TypeError("commit takes the result of stage, of the same open writer")
+    def commit(self, epoch: int, staged: StagedRows) -> None:
+        context, ledger = require_open(self._context, "memory"), require_open(self._ledger, "memory")
         with self._store.lock:
-            if not self._ledger.has(epoch):
-                self._ledger.commit(epoch)
-                replace, key_of = self._context.mode == "complete", self._key_of if self._key else None
+            if not ledger.has(epoch):
+                ledger.commit(epoch)
+                replace, key_of = context.mode == "complete", self._key_of if self._key else None
                 self._store.commit(staged.content, replace=replace, key_of=key_of)
 
     def close(self) -> None:

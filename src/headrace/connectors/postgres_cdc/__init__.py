@@ -42,6 +42,10 @@ class PostgresCdc(ServerAddress):
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     accepts_dsn: ClassVar[bool] = True
+    replayable: ClassVar[bool] = True
+    concurrent_readers: ClassVar[bool] = False
+    carries: ClassVar[Carries] = "rows"
+    captures_changes: ClassVar[bool] = True
 
     table: str = Field(
         min_length=1, description="The table's name, with or without its schema: `shop.orders`"
@@ -77,24 +81,8 @@ class PostgresCdc(ServerAddress):
     )
 
     @property
-    def replayable(self) -> bool:
-        return True
-
-    @property
     def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, f"table `{self.table}`")
-
-    @property
-    def concurrent_readers(self) -> bool:
-        return False
-
-    @property
-    def carries(self) -> Carries:
-        return "rows"
-
-    @property
-    def captures_changes(self) -> bool:
-        return True
 
     @property
     def metadata_columns(self) -> tuple[str, ...]:

@@ -64,6 +64,11 @@ class Redis(DriverSource, MetadataSource):
     append_only: ClassVar[str] = "a Redis key"
     loads: ClassVar[frozenset[Load]] = frozenset({"key"})
     metadata_types: ClassVar[dict[str, str]] = {"id": "string"}
+    replayable: ClassVar[bool] = True
+    replay_assumption: ClassVar[str] = (
+        "pending entries of the group are not trimmed from the stream or claimed by another consumer"
+    )
+    concurrent_readers: ClassVar[bool] = False
 
     url: str = Field(description="The server: `redis://user:password@host:6379/0`, with TLS `rediss://`")
     stream: _StreamOption = Field(
@@ -168,18 +173,6 @@ class Redis(DriverSource, MetadataSource):
         return (
             self if chosen is None or chosen == self.encoding else self.model_copy(update={"format": chosen})
         )
-
-    @property
-    def replayable(self) -> bool:
-        return True
-
-    @property
-    def replay_assumption(self) -> str:
-        return "pending entries of the group are not trimmed from the stream or claimed by another consumer"
-
-    @property
-    def concurrent_readers(self) -> bool:
-        return False
 
     @property
     def offset_identity(self) -> tuple[str, ...]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from headrace.connectors.base import Staged, WriteContext
+from headrace.connectors.base import StagedRows, WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.redis.commands import commands_of, row_expressions
-from headrace.connectors.redis.ledger import Command, LedgerKey
+from headrace.connectors.redis.ledger import LedgerKey
 from headrace.connectors.retry import LazySession, retry
 from headrace.connectors.row_encoding import fields_of
 from headrace.errors import DeliveryError
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
     from headrace.connectors.redis import Redis
 
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True)
-class _Commands:
-    rows: int
-    commands: tuple[Command, ...]
 
 
 class RedisWriter(LedgerWriter):
@@ -59,19 +52,17 @@ class RedisWriter(LedgerWriter):
         reach("redis.fenced")
         return committed
 
-    def stage(self, epoch: int, frame: DataFrame) -> _Commands:
+    def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
         fields = fields_of(frame.schema.jsonValue())
         columns = row_expressions(self._options, fields, self._sink)
         table = frame.selectExpr(*columns).toArrow()
         rows: Iterable[tuple[Any, ...]] = zip(*(column.to_pylist() for column in table.columns), strict=True)
-        staged = _Commands(table.num_rows, tuple(commands_of(self._options, rows)))
+        staged = StagedRows(table.num_rows, tuple(commands_of(self._options, rows)))
         reach("redis.staged")
         return staged
 
-    def commit(self, epoch: int, staged: Staged) -> None:
-        if not isinstance(staged, _Commands) or self._key is None:
-            raise TypeError("commit takes the result of stage, of the same open writer")
-        self._key.commands = staged.commands
+    def commit(self, epoch: int, staged: StagedRows) -> None:
+        require_open(self._key, self._sink).commands = staged.content
         self._retry(f"cannot commit epoch {epoch}", lambda: self._commit(epoch))
         reach("redis.committed")
 

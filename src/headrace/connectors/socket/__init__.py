@@ -30,18 +30,12 @@ class Socket(LoggedSource):
 
     kind: ClassVar[str] = "socket"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
+    source_guarantee: ClassVar[Guarantee] = "exactly_once"
+    replay_assumption: ClassVar[str] = "the server sends lines again that were not on disk when a run died"
 
     host: str = Field(default="localhost", min_length=1, description="The server's name or address")
     port: int = Field(ge=1, le=65535, description="The server's port")
     reconnect: DurationOption = Field(default="1 second", description="The pause before a reconnect")
-
-    @property
-    def source_guarantee(self) -> Guarantee:
-        return "exactly_once"
-
-    @property
-    def replay_assumption(self) -> str:
-        return "the server sends lines again that were not on disk when a run died"
 
     def receiver(self, context: ReadContext) -> Receiver:
         from headrace.connectors.socket.receiver import SocketReceiver

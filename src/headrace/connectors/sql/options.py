@@ -35,6 +35,7 @@ class DatabaseTable(DriverSource):
     delivers: ClassVar[Guarantee] = "exactly_once"
     listable: ClassVar[bool] = True
     loads: ClassVar[frozenset[Load]] = frozenset({"table", "key"})
+    carries: ClassVar[Carries] = "rows"
 
     table: str = Field(
         min_length=1, description="The table's name, with or without its schema: `shop.totals`"
@@ -72,10 +73,6 @@ class DatabaseTable(DriverSource):
         ge=1,
         description="The number of tasks that read an epoch, if the cursor column holds whole numbers",
     )
-
-    @property
-    def carries(self) -> Carries:
-        return "rows"
 
     @property
     def replayable(self) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
-from headrace.connectors.base import Staged, WriteContext, require_open
+from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.retry import LazySession, find_problem, retry
@@ -79,9 +79,7 @@ class TableWriter(LedgerWriter):
         self._reach("staged")
         return staged
 
-    def commit(self, epoch: int, staged: Staged) -> None:
-        if not isinstance(staged, StagedTable):
-            raise TypeError("commit takes the result of stage")
+    def commit(self, epoch: int, staged: StagedTable) -> None:
         self._retry(f"cannot commit epoch {epoch}", lambda session: self._commit(session, epoch, staged))
         self._reach("committed")
         if staged.rows:

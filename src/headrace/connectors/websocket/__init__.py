@@ -45,6 +45,7 @@ class WebSocket(LoggedSource):
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "at_most_once"
     metadata_types: ClassVar[dict[str, str]] = {"received_at": "timestamp"}
+    source_guarantee: ClassVar[Guarantee] = "at_most_once"
 
     url: SourceOption[str | None] = Field(
         default=None, description="The server: `ws://host/feed` or `wss://`"
@@ -104,10 +105,6 @@ class WebSocket(LoggedSource):
         if (self.url is None) == (self.listen is None):
             raise ValueError("expected `url` for a source or `listen` for a sink")
         return self
-
-    @property
-    def source_guarantee(self) -> Guarantee:
-        return "at_most_once"
 
     def target(self) -> str | None:
         return self.listen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from headrace.connectors.base import Guarantee, ReadContext, Reader
@@ -16,6 +18,9 @@ class LoggedSource(MetadataSource):
 
     A subclass implements `receiver`. A connector that is also a sink uses the same class.
     """
+
+    replayable: ClassVar[bool] = True
+    concurrent_readers: ClassVar[bool] = False
 
     overflow: SourceOption[Overflow] = Field(
         default="backpressure",
@@ -39,16 +44,8 @@ class LoggedSource(MetadataSource):
         raise NotImplementedError
 
     @property
-    def replayable(self) -> bool:
-        return True
-
-    @property
     def source_guarantee(self) -> Guarantee:
         return "at_least_once"
-
-    @property
-    def concurrent_readers(self) -> bool:
-        return False
 
     def reader(self) -> Reader:
         from headrace.connectors.write_ahead_log.source import LogReader

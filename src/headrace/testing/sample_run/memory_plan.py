@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from headrace.connectors.base import Connector
 from headrace.connectors.memory import Memory
@@ -30,9 +30,7 @@ Lines = Sequence[Line]
 class MemoryChanges(Memory):
     """Rows in memory that are the changes of a table."""
 
-    @property
-    def captures_changes(self) -> bool:
-        return True
+    captures_changes: ClassVar[bool] = True
 
 
 def with_memory(graph: Graph, lines: Mapping[str, Lines], directory: Path) -> Graph:
