@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import PlainValidator, WithJsonSchema, field_validator
+from pydantic import Field, PlainValidator, WithJsonSchema, field_validator
 
 from headrace.connectors.base import Connector
+from headrace.connectors.flatten import quote_name
 from headrace.errors import did_you_mean
 
 
@@ -37,6 +38,18 @@ MetadataOption = Annotated[
 """Validated as a mapping from fields to column names."""
 
 
+def metadata_field(types: Mapping[str, str], example: str) -> Any:
+    """Return the field of the option `metadata` of messages with several metadata."""
+    return Field(
+        default={},
+        description=f"Metadata that become columns, some of {', '.join(types)}; with other column names as "
+        f"a mapping, such as `{example}`",
+        json_schema_extra={
+            "anyOf": [_WORD, {"type": "array", "items": {"enum": list(types)}}, {"type": "object"}]
+        },
+    )
+
+
 class MetadataSource(Connector):
     """A connector whose messages have metadata. A subclass declares the option `metadata`."""
 
@@ -59,3 +72,13 @@ class MetadataSource(Connector):
     @property
     def metadata_columns(self) -> tuple[str, ...]:
         return tuple(self.columns_of_metadata.values())
+
+    def metadata_struct(self, values: Mapping[str, str]) -> list[str]:
+        """Return the SQL expression of a frame's column `__metadata`; none if no metadata become columns.
+
+        Args:
+            values: metadata to SQL expression; default: a column of the same name.
+        """
+        names = self.columns_of_metadata.items()
+        fields = [f"{values.get(name, quote_name(name))} as {quote_name(column)}" for name, column in names]
+        return [f"struct({', '.join(fields)}) as __metadata"] if fields else []

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from headrace import durations, formats
 from headrace.errors import DurationError, OptionError, SchemaError
@@ -107,6 +107,11 @@ FormatOption = Annotated[
 ]
 """Validated as a `Format`."""
 
+MessageFormatOption = Annotated[
+    FormatOption,
+    Field(description="The format of messages: json, csv, text or raw; default of a sink: json"),
+]
+
 SchemaOption = Annotated[
     str | type | Mapping[str, str] | Schema | None,
     PlainValidator(_parse_schema),
@@ -121,6 +126,11 @@ DurationOption = Annotated[
     WithJsonSchema({"type": "string", "examples": ["30 seconds"]}),
 ]
 """Validated as its shortest text, so that equal durations are equal options."""
+
+RetryTimeoutOption = Annotated[
+    DurationOption,
+    Field(description="How long an unavailable server is retried, with backoff, before the run fails"),
+]
 
 SizeOption = Annotated[
     str | int,

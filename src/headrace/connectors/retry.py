@@ -192,6 +192,28 @@ class ReconnectingSession(Generic[_Session]):
 
 
 @contextmanager
+def server_errors(
+    server: Server[Closeable], error_class: type[HeadraceError], action: str, *, where: str
+) -> Iterator[None]:
+    """Raise errors of the server as errors of a source or sink.
+
+    Args:
+        server: translates errors.
+        error_class: the error to raise.
+        action: the text before the server's message: "the table `orders` cannot be read: ".
+        where: the step.
+    """
+    try:
+        yield
+    except Exception as error:
+        translation = server.translate_error(error)
+        if translation is None:
+            raise
+        message, hint = translation
+        raise error_class(f"{action}{message}", where=where, hint=hint) from error
+
+
+@contextmanager
 def portable_errors(server: Server[Closeable], where: str = "") -> Iterator[None]:
     """Raise server errors in a form that survives the stack traces Spark wraps them in."""
     try:

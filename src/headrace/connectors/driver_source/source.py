@@ -19,8 +19,8 @@ LOG_RECORDS = "org.apache.spark.sql.headrace.sources.LogSourceProvider"
 _numbers = itertools.count()
 
 
-class DriverSources:
-    """The split enumerators of one reader, registered for as long as its queries run."""
+class DriverReader:
+    """The base of readers with split enumerators, which are registered for as long as the queries run."""
 
     def __init__(self) -> None:
         self._registered: list[tuple[SparkSession, str, SplitEnumerator]] = []
@@ -34,7 +34,7 @@ class DriverSources:
         return self._load(spark, source, enumerator, LOG_RECORDS)
 
     def close(self) -> None:
-        """Unregister and close all enumerators."""
+        """Close the enumerators, after the queries have ended."""
         for spark, name, enumerator in self._registered:
             with suppress(Exception):  # server or session may be gone already, and the run must end
                 kernel(spark).sources.DriverSource.unregister(name)

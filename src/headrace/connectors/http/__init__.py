@@ -21,7 +21,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from headrace.connectors.base import ReadContext, Role
 from headrace.connectors.extras import require_package
-from headrace.connectors.metadata import MetadataOption
+from headrace.connectors.metadata import MetadataOption, metadata_field
 from headrace.connectors.network.addresses import ListenOption
 from headrace.connectors.options import DurationOption, FormatOption, SizeOption
 from headrace.connectors.write_ahead_log import Receiver
@@ -98,11 +98,7 @@ class Http(LoggedSource):
         default="5 minutes",
         description="Pull: how long an unavailable server is retried, with backoff, before the run fails",
     )
-    metadata: MetadataOption = Field(
-        default={},
-        description=f"Metadata that become columns, some of {', '.join(metadata_types)}; with other column "
-        "names as a mapping, such as `{client: sent_by}`",
-    )
+    metadata: MetadataOption = metadata_field(metadata_types, "{client: sent_by}")
     format: FormatOption = Field(default=None, description="The format of records: json, csv, text or raw")
 
     @field_validator("poll")

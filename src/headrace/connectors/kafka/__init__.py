@@ -29,13 +29,12 @@ from headrace.connectors.kafka.errors import translate_error
 from headrace.connectors.kafka.options import (
     METADATA,
     AssignOption,
-    MetadataOption,
     Sasl,
     SettingsOption,
     StartOption,
     Tls,
 )
-from headrace.connectors.metadata import MetadataSource
+from headrace.connectors.metadata import MetadataOption, MetadataSource, metadata_field
 from headrace.connectors.options import DurationOption, FormatOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.errors import Problem
@@ -89,11 +88,7 @@ class Kafka(MetadataSource):
         "(the first record of that time or later) or `{offsets: {0: 17}}`, with several topics `{offsets: "
         "{payments: {0: 17}}}`; other partitions start at the earliest offset",
     )
-    metadata: SourceOption[MetadataOption] = Field(
-        default={},
-        description=f"Metadata that become columns, some of {', '.join(METADATA)}; with other column names "
-        "as a mapping, such as `{timestamp: sent_at}`",
-    )
+    metadata: SourceOption[MetadataOption] = metadata_field(METADATA, "{timestamp: sent_at}")
     max_per_batch: SourceOption[int | None] = Field(
         default=None, ge=1, description="The maximum number of records per epoch; default: no limit"
     )

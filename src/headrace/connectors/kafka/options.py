@@ -1,4 +1,4 @@
-"""Types of Kafka's options: the start, metadata columns, TLS and SASL."""
+"""Types of Kafka's options: the start, TLS and SASL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, WithJsonSchema
 
-from headrace.connectors.metadata import parse_metadata
 from headrace.connectors.network.tls import TlsFiles
 
 METADATA = {
@@ -139,7 +138,6 @@ def _setting_text(value: Any) -> str:
 
 
 _MAPPING = {"type": "object"}
-_WORD = {"type": "string"}
 
 StartOption = Annotated[
     str | Mapping[str, Any],
@@ -147,13 +145,6 @@ StartOption = Annotated[
     WithJsonSchema({"anyOf": [{"enum": ["earliest", "latest"]}, _MAPPING]}),
 ]
 """Validated as `earliest`, `latest`, `{"time": ISO text}` or `{"offsets": {...}}` with text keys."""
-
-MetadataOption = Annotated[
-    str | Sequence[str] | Mapping[str, str],
-    PlainValidator(parse_metadata),
-    WithJsonSchema({"anyOf": [_WORD, {"type": "array", "items": {"enum": list(METADATA)}}, _MAPPING]}),
-]
-"""Validated as a mapping from metadata to column names."""
 
 AssignOption = Annotated[Mapping[str, Sequence[int]], PlainValidator(_parse_assign), WithJsonSchema(_MAPPING)]
 SettingsOption = Annotated[

@@ -15,7 +15,7 @@ from headrace.errors import HeadraceError, SourceError
 from headrace.spark.gateway import GatewayError
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.kafka import Kafka
 
@@ -91,25 +91,12 @@ class KafkaReader:
         return admin.matching(subscription(self._options)["subscribePattern"])
 
     def _select_record(self, frame: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as f
-
-        partition = f.concat_ws("-", "topic", f.col("partition").cast("string")).alias("partition")
-        return self._without_tombstones(frame).select("value", partition, "offset", *self._metadata())
+        partition = "concat_ws('-', topic, cast(partition as string)) as partition"
+        metadata = self._options.metadata_struct({"key": "cast(key as string)", "key_bytes": "key"})
+        return self._without_tombstones(frame).selectExpr("value", partition, "offset", *metadata)
 
     def _without_tombstones(self, frame: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as f
-
-        return frame.where(f.col("value").isNotNull()) if self._options.tombstones == "skip" else frame
-
-    def _metadata(self) -> list[Column]:
-        from pyspark.sql import functions as f
-
-        names = self._options.columns_of_metadata
-        if not names:
-            return []
-        columns = {name: f.col(name) for name in names if name not in ("key", "key_bytes")}
-        columns |= {"key": f.col("key").cast("string"), "key_bytes": f.col("key")}
-        return [f.struct(*(columns[field].alias(name) for field, name in names.items())).alias("__metadata")]
+        return frame.where("value is not null") if self._options.tombstones == "skip" else frame
 
     @contextmanager
     def _translate_errors(self, context: ReadContext) -> Iterator[None]:

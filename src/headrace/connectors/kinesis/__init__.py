@@ -21,8 +21,8 @@ from headrace.connectors.driver_source.options import DriverSource
 from headrace.connectors.extras import require_package
 from headrace.connectors.kinesis.service import KinesisService
 from headrace.connectors.message_sink import MessageWriter
-from headrace.connectors.metadata import MetadataOption, MetadataSource
-from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.metadata import MetadataOption, MetadataSource, metadata_field
+from headrace.connectors.options import DurationOption, MessageFormatOption, NamesOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.templates import TemplateOption, template_columns
 
@@ -70,19 +70,13 @@ class Kinesis(DriverSource, MetadataSource):
     max_per_batch: SourceOption[int] = Field(
         default=100_000, ge=1, description="The maximum number of records per epoch"
     )
-    metadata: SourceOption[MetadataOption] = Field(
-        default={},
-        description=f"Metadata that become columns, some of {', '.join(metadata_types)}; with other column "
-        "names as a mapping, such as `{partition_key: card}`",
-    )
+    metadata: SourceOption[MetadataOption] = metadata_field(metadata_types, "{partition_key: card}")
     partition_key: SinkOption[TemplateOption] = Field(
         default="",
         description="The partition key of each row, which chooses its shard; `{column}` is the value of a "
         "column. Default: rows are spread over all shards",
     )
-    format: FormatOption = Field(
-        default=None, description="The format of records: json, csv, text or raw; default of a sink: json"
-    )
+    format: MessageFormatOption = None
     value: SinkOption[NamesOption] = Field(default=(), description="The columns of a record; default: all")
     retry_timeout: DurationOption = Field(
         default="1 minute", description="How long an unavailable or throttling service is retried"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.kinesis.service import RecordsRejectedError
-from headrace.connectors.retry import retry
+from headrace.connectors.retry import retry, server_errors
 from headrace.connectors.row_encoding import Fields, encode_columns
 from headrace.connectors.templates import template_expression
 from headrace.errors import DeliveryError
@@ -38,20 +39,16 @@ class KinesisPublisher:
 
     def open(self, context: WriteContext) -> None:
         self._sink = context.sink
-        try:
+        with self._errors("cannot be opened"):
             self._client = self._service.connect()
             self._client.describe_stream_summary(StreamName=self._options.stream)
-        except Exception as error:
-            raise self._translate(error, "cannot be opened") from error
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         keyed = ((key or f"{epoch}.{number}", value) for number, (key, value) in enumerate(messages))
         for request in group_records(keyed):
             pending = list(request)
-            try:
+            with self._errors(f"cannot store epoch {epoch}"):
                 retry(self._service, self._options.retry_seconds, lambda: self._send(pending))  # noqa: B023
-            except Exception as error:
-                raise self._translate(error, f"cannot store epoch {epoch}") from error
 
     def close(self) -> None:
         if self._client is not None:
@@ -67,12 +64,9 @@ class KinesisPublisher:
             reasons = {result["ErrorMessage"] for _, result in results if result.get("ErrorCode")}
             raise RecordsRejectedError(f"{len(pending)} records were rejected: {'; '.join(sorted(reasons))}")
 
-    def _translate(self, error: Exception, action: str) -> Exception:
-        translation = self._service.translate_error(error)
-        if translation is None:
-            return error
-        what = f"the stream `{self._options.stream}` of {self._service.address} {action}: {translation[0]}"
-        return DeliveryError(what, where=self._sink, hint=translation[1])
+    def _errors(self, action: str) -> AbstractContextManager[None]:
+        text = f"the stream `{self._options.stream}` of {self._service.address} {action}: "
+        return server_errors(self._service, DeliveryError, text, where=self._sink)
 
 
 def group_records(messages: Iterable[tuple[str, bytes | None]]) -> Iterator[list[dict[str, Any]]]:

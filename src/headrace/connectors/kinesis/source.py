@@ -12,9 +12,8 @@ import pyarrow
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source import Position
 from headrace.connectors.driver_source.arrow_splits import decode_splits, encode_split
-from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.failpoints import reach
-from headrace.connectors.flatten import quote_name
 from headrace.connectors.kinesis.shards import ShardOffset, ShardRecords, Shards, readable_shards
 from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
@@ -41,21 +40,18 @@ _COLUMNS = (
 )
 
 
-class KinesisReader:
+class KinesisReader(DriverReader):
     """Reads one stream."""
 
     def __init__(self, options: Kinesis) -> None:
+        super().__init__()
         self._options = options
-        self._sources = DriverSources()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = ShardEnumerator(self._options, context.source)
-        splits = self._sources.splits(spark, context.source, enumerator)
-        metadata = self._options.columns_of_metadata
-        names = [f"{field} as {quote_name(column)}" for field, column in metadata.items()]
-        struct = [f"struct({', '.join(names)}) as __metadata"] if names else []
+        splits = self.splits(spark, context.source, enumerator)
         frame = splits.mapInArrow(decode_splits, _COLUMNS)
-        return frame.selectExpr("value", "shard as partition", "offset", *struct)
+        return frame.selectExpr("value", "shard as partition", "offset", *self._options.metadata_struct({}))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         raise SourceError(
@@ -63,9 +59,6 @@ class KinesisReader:
             where=context.source,
             hint='run it as a stream, with until="caught_up"',
         )
-
-    def close(self) -> None:
-        self._sources.close()
 
 
 class ShardEnumerator:

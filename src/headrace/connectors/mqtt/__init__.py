@@ -21,15 +21,15 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
-from headrace.connectors.metadata import MetadataOption
+from headrace.connectors.metadata import MetadataOption, metadata_field
 from headrace.connectors.mqtt.address import BrokerAddress
 from headrace.connectors.mqtt.topics import check_filter
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.options import DurationOption, MessageFormatOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.templates import NameTemplateOption, template_columns
 from headrace.connectors.write_ahead_log import Receiver
-from headrace.connectors.write_ahead_log.options import LoggedSource
+from headrace.connectors.write_ahead_log.options import LoggedSource, QuietOption
 
 
 class Mqtt(LoggedSource):
@@ -73,14 +73,8 @@ class Mqtt(LoggedSource):
     retain: SinkOption[bool] = Field(
         default=False, description="Have the broker store the last message of each topic for new subscribers"
     )
-    metadata: SourceOption[MetadataOption] = Field(
-        default={},
-        description=f"Metadata that become columns, some of {', '.join(metadata_types)}; with other column "
-        "names as a mapping, such as `{topic: sent_to}`",
-    )
-    format: FormatOption = Field(
-        default=None, description="The format of payloads: json, csv, text or raw; default of a sink: json"
-    )
+    metadata: SourceOption[MetadataOption] = metadata_field(metadata_types, "{topic: sent_to}")
+    format: MessageFormatOption = None
     value: SinkOption[NamesOption] = Field(
         default=(), description="The columns of the payload; default: all except those of the topic"
     )
@@ -106,14 +100,8 @@ class Mqtt(LoggedSource):
     keepalive: DurationOption = Field(
         default="1 minute", description="How often an idle connection is checked"
     )
-    retry_timeout: DurationOption = Field(
-        default="5 minutes",
-        description="How long an unavailable broker is retried, with backoff, before the run fails",
-    )
-    quiet: SourceOption[DurationOption] = Field(
-        default="1 second",
-        description="A run with `--once` ends when no message has arrived for this long",
-    )
+    retry_timeout: RetryTimeoutOption = "5 minutes"
+    quiet: QuietOption = "1 second"
 
     @field_validator("url")
     @classmethod

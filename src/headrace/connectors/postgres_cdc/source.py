@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.arrow_splits import decode_splits
-from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.postgres_cdc import slot
 from headrace.connectors.postgres_cdc.enumerator import CdcEnumerator
 from headrace.connectors.postgres_cdc.replicated_table import describe_table
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from headrace.connectors.postgres_cdc import PostgresCdc
 
 
-class CdcReader:
+class CdcReader(DriverReader):
     """Reads one table."""
 
     def __init__(self, options: PostgresCdc) -> None:
+        super().__init__()
         self._options = options
-        self._sources = DriverSources()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         table, types = describe_table(self._options, context, self._slot(context))
-        splits = self._sources.splits(spark, context.source, CdcEnumerator(table))
+        splits = self.splits(spark, context.source, CdcEnumerator(table))
         return select_source_columns(splits.mapInArrow(decode_splits, spark_schema(table)), table, types)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -40,9 +40,6 @@ class CdcReader:
             rows = session.rows(f"SELECT {table.select_list} FROM {table.target}")
             snapshot = snapshot_rows(table, rows, 0, slot.current(session))
         return select_source_columns(spark.createDataFrame(snapshot, spark_schema(table)), table, types)
-
-    def close(self) -> None:
-        self._sources.close()
 
     def _slot(self, context: ReadContext) -> str:
         """Return the slot's name: at most 63 characters that the server allows."""

@@ -20,13 +20,13 @@ from pydantic import Field, field_validator, model_validator
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
-from headrace.connectors.metadata import MetadataOption
+from headrace.connectors.metadata import MetadataOption, metadata_field
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.options import DurationOption, MessageFormatOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.templates import TemplateOption, template_columns
 from headrace.connectors.write_ahead_log import Receiver
-from headrace.connectors.write_ahead_log.options import LoggedSource
+from headrace.connectors.write_ahead_log.options import LoggedSource, QuietOption
 
 
 class RabbitMQ(LoggedSource):
@@ -68,15 +68,8 @@ class RabbitMQ(LoggedSource):
     dead_letter_exchange: SourceOption[str | None] = Field(
         default=None, min_length=1, description="The dead-letter exchange of a created queue"
     )
-    metadata: SourceOption[MetadataOption] = Field(
-        default={},
-        description=f"Metadata that become columns, some of {', '.join(metadata_types)}; with other column "
-        "names as a mapping, such as `{routing_key: sent_to}`",
-    )
-    quiet: SourceOption[DurationOption] = Field(
-        default="1 second",
-        description="A run with `--once` ends when no message has arrived for this long",
-    )
+    metadata: SourceOption[MetadataOption] = metadata_field(metadata_types, "{routing_key: sent_to}")
+    quiet: QuietOption = "1 second"
     exchange: SinkOption[str | None] = Field(
         default=None, description="The exchange to publish to; empty text for the default exchange"
     )
@@ -89,9 +82,7 @@ class RabbitMQ(LoggedSource):
     unroutable: SinkOption[Literal["fail", "drop"]] = Field(
         default="fail", description="Fail, or let the broker drop the message, if no queue is bound for it"
     )
-    format: FormatOption = Field(
-        default=None, description="The format of bodies: json, csv, text or raw; default of a sink: json"
-    )
+    format: MessageFormatOption = None
     value: SinkOption[NamesOption] = Field(
         default=(), description="The columns of the body; default: all except those of the routing key"
     )
@@ -101,10 +92,7 @@ class RabbitMQ(LoggedSource):
     heartbeat: DurationOption = Field(
         default="1 minute", description="How often an idle connection is checked"
     )
-    retry_timeout: DurationOption = Field(
-        default="5 minutes",
-        description="How long an unavailable broker is retried, with backoff, before the run fails",
-    )
+    retry_timeout: RetryTimeoutOption = "5 minutes"
 
     @field_validator("url")
     @classmethod

@@ -44,8 +44,10 @@ class Broker:
             parameters.ssl_options = pika.SSLOptions(client_context(options.tls), parameters.host)
         return pika.BlockingConnection(parameters)
 
-    def translate_error(self, error: Exception) -> tuple[str, str]:
-        """Return problem and hint of an error of the broker or the connection."""
+    def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        """Return problem and hint of an error of the broker or the connection; None for any other error."""
+        if not isinstance(error, ERRORS):
+            return None
         if isinstance(error, exceptions.ChannelClosedByBroker):
             options, missing = self._options, error.reply_code == 404
             target = f"queue `{options.queue}`" if options.queue else f"exchange `{options.exchange}`"

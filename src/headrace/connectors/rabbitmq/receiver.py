@@ -57,7 +57,7 @@ class RabbitReceiver(ReconnectingReceiver[Any]):
             self._store(log, acknowledger, method.delivery_tag, _as_message(method, properties, body))
 
     def describe(self, error: Exception) -> SourceError:
-        what, hint = self._broker.translate_error(error)
+        what, hint = self._broker.translate_error(error) or (str(error), "")
         return SourceError(what, where=self.source, hint=hint)
 
     def is_final(self, error: Exception) -> bool:

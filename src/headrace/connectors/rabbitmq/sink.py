@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import pika
@@ -10,8 +11,8 @@ from pika import exceptions
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.options import seconds_of
-from headrace.connectors.rabbitmq.connection import ERRORS, Broker, close, declare_exchange
-from headrace.connectors.retry import retry
+from headrace.connectors.rabbitmq.connection import Broker, close, declare_exchange
+from headrace.connectors.retry import retry, server_errors
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns, encode_texts
 from headrace.connectors.templates import template_expression
 from headrace.errors import DeliveryError
@@ -42,18 +43,14 @@ class RabbitPublisher:
 
     def open(self, context: WriteContext) -> None:
         self._context = context
-        try:
+        with self._errors():
             self._connect()
-        except ERRORS as error:
-            raise self._error(error) from error
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         for number, (key, body, headers) in enumerate(messages):
             properties = self._properties(f"{epoch}.{number}", headers)
-            try:
+            with self._errors():
                 retry(self._broker, self._timeout, lambda: self._send(key, body, properties), self.close)  # noqa: B023
-            except ERRORS as error:
-                raise self._error(error) from error
 
     def close(self) -> None:
         if self._channel is not None:
@@ -87,6 +84,5 @@ class RabbitPublisher:
             headers=dict(zip(self._options.headers, headers, strict=True)) or None,
         )
 
-    def _error(self, error: Exception) -> DeliveryError:
-        what, hint = self._broker.translate_error(error)
-        return DeliveryError(what, where=self._context.sink, hint=hint)
+    def _errors(self) -> AbstractContextManager[None]:
+        return server_errors(self._broker, DeliveryError, "", where=self._context.sink)

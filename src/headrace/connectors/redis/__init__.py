@@ -32,7 +32,7 @@ from headrace.connectors.base import (
 )
 from headrace.connectors.driver_source.options import DriverSource
 from headrace.connectors.metadata import MetadataOption, MetadataSource
-from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.options import FormatOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.redis.server import RedisServer
 from headrace.connectors.roles import AppliesTo, SinkOption, SourceOption
 from headrace.connectors.templates import NameTemplateOption, template_columns
@@ -123,9 +123,7 @@ class Redis(DriverSource, MetadataSource):
         default=100_000, ge=1, description="The maximum number of entries per epoch"
     )
     password: SecretStr | None = Field(default=None, description="The password, such as `${REDIS_PASSWORD}`")
-    retry_timeout: DurationOption = Field(
-        default="1 minute", description="How long a server that becomes unavailable during a run is retried"
-    )
+    retry_timeout: RetryTimeoutOption = "1 minute"
 
     @field_validator("url")
     @classmethod

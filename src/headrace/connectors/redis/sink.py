@@ -9,16 +9,16 @@ A commit whose answer is lost is tried again: if the ledger has the epoch, it do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import StagedRows, WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.redis.commands import commands_of, row_expressions
 from headrace.connectors.redis.ledger import LedgerKey
-from headrace.connectors.retry import LazySession, retry
+from headrace.connectors.retry import LazySession, retry, server_errors
 from headrace.connectors.row_encoding import fields_of
 from headrace.errors import DeliveryError
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.connectors.redis import Redis
-
-_Result = TypeVar("_Result")
 
 
 class RedisWriter(LedgerWriter):
@@ -47,7 +45,7 @@ class RedisWriter(LedgerWriter):
         self._key = LedgerKey(f"headrace:ledger:{context.pipeline}:{context.sink}", self._client.get)
         target = f"{self._options.target_name} of {self._server.address}"
         ledger = self._ledger = Ledger(self._key, context, target)
-        with self._translate_errors("cannot be opened"):
+        with self._errors("cannot be opened"):
             committed = ledger.take_over()
         reach("redis.fenced")
         return committed
@@ -63,7 +61,9 @@ class RedisWriter(LedgerWriter):
 
     def commit(self, epoch: int, staged: StagedRows) -> None:
         require_open(self._key, self._sink).commands = staged.content
-        self._retry(f"cannot commit epoch {epoch}", lambda: self._commit(epoch))
+        with self._errors(f"cannot commit epoch {epoch}"):
+            seconds = self._options.retry_seconds
+            retry(self._server, seconds, lambda: self._commit(epoch), self._client.close)
         reach("redis.committed")
 
     def close(self) -> None:
@@ -74,21 +74,9 @@ class RedisWriter(LedgerWriter):
         if self._ledger is not None and not self._ledger.has(epoch):
             self._ledger.commit(epoch)
 
-    def _retry(self, action: str, run: Callable[[], _Result]) -> _Result:
-        with self._translate_errors(action):
-            return retry(self._server, self._options.retry_seconds, run, self._client.close)
-
-    @contextmanager
-    def _translate_errors(self, action: str) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            translation = self._server.translate_error(error)
-            if translation is None:
-                raise
-            what, hint = translation
-            text = f"{self._options.target_name} of {self._server.address} {action}: {what}"
-            raise DeliveryError(text, where=self._sink, hint=hint) from error
+    def _errors(self, action: str) -> AbstractContextManager[None]:
+        text = f"{self._options.target_name} of {self._server.address} {action}: "
+        return server_errors(self._server, DeliveryError, text, where=self._sink)
 
     @property
     def _sink(self) -> str:

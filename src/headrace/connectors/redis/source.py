@@ -11,11 +11,11 @@ import pyarrow
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source import Position
-from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.flatten import literal, position_column, quote_name
 from headrace.connectors.redis.entries import FIRST, ConsumedStream, id_order, record_of
 from headrace.connectors.redis.server import decode_text
-from headrace.connectors.retry import ReconnectingSession, connect, portable_errors
+from headrace.connectors.retry import ReconnectingSession, connect, portable_errors, server_errors
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ _SEQUENCE_BITS = 20
 """Bits of an offset that hold the number in an id; the others hold its milliseconds."""
 
 
-class RedisReader:
+class RedisReader(DriverReader):
     """Reads one stream."""
 
     def __init__(self, options: Redis) -> None:
+        super().__init__()
         self._options = options
-        self._sources = DriverSources()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         options = self._options
@@ -44,13 +44,13 @@ class RedisReader:
         )
         self._create_group(entries, context)
         enumerator = StreamEnumerator(entries, options.max_per_batch, context.source)
-        splits = self._sources.splits(spark, context.source, enumerator)
+        splits = self.splits(spark, context.source, enumerator)
         if options.encoding is None:
             return self._rows(splits, entries, context)
         read = _split_reader(entries, context.source, [], options.field)
         frame = splits.mapInArrow(read, "value binary, id string, number bigint")
         columns = ["value", f"{literal(entries.stream)} as partition", "number as offset"]
-        return frame.selectExpr(*columns, *self._metadata(struct=True))
+        return frame.selectExpr(*columns, *options.metadata_struct({}))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         raise SourceError(
@@ -58,9 +58,6 @@ class RedisReader:
             where=context.source,
             hint='run it as a stream, with until="caught_up"',
         )
-
-    def close(self) -> None:
-        self._sources.close()
 
     def _rows(self, splits: DataFrame, entries: ConsumedStream, context: ReadContext) -> DataFrame:
         """Return the fields of entries as columns."""
@@ -71,25 +68,15 @@ class RedisReader:
         frame = splits.mapInArrow(read, f"{texts}, __id string, __number bigint")
         values = (f"cast({quote_name(c.name)} as {c.type}) as {quote_name(c.name)}" for c in fields)
         position = position_column(context.source, literal(entries.stream), "__number")
-        return frame.selectExpr(*values, *self._metadata(struct=False), position)
+        metadata = (f"__id as {quote_name(name)}" for name in self._options.metadata_columns)
+        return frame.selectExpr(*values, *metadata, position)
 
     def _create_group(self, entries: ConsumedStream, context: ReadContext) -> None:
-        try:
-            with closing(entries.server.connect()) as client:
-                entries.create_group(client, self._options.start)
-        except Exception as error:
-            translation = entries.server.translate_error(error)
-            if translation is None:
-                raise
-            message, hint = translation
-            what = f"the stream `{entries.stream}` of {entries.server.address} cannot be read: {message}"
-            raise SourceError(what, where=context.source, hint=hint) from error
-
-    def _metadata(self, *, struct: bool) -> list[str]:
-        columns = [
-            f"{'id' if struct else '__id'} as {quote_name(name)}" for name in self._options.metadata_columns
-        ]
-        return [f"struct({', '.join(columns)}) as __metadata"] if struct and columns else columns
+        server = entries.server
+        action = f"the stream `{entries.stream}` of {server.address} cannot be read: "
+        errors = server_errors(server, SourceError, action, where=context.source)
+        with errors, closing(server.connect()) as client:
+            entries.create_group(client, self._options.start)
 
 
 class StreamEnumerator:

@@ -14,7 +14,7 @@ from pydantic import ConfigDict, Field, SecretStr, field_validator, model_valida
 from headrace.connectors.base import Connector, Guarantee, Role, Writer
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.options import DurationOption, NamesOption
+from headrace.connectors.options import DurationOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.templates import TemplateOption, template_columns
 
 
@@ -66,10 +66,7 @@ class Smtp(Connector):
     )
     tls: TlsFiles | None = Field(default=None, description="Certificates for TLS")
     timeout: DurationOption = Field(default="30 seconds", description="How long to wait for an answer")
-    retry_timeout: DurationOption = Field(
-        default="5 minutes",
-        description="How long an unavailable server is retried, with backoff, before the run fails",
-    )
+    retry_timeout: RetryTimeoutOption = "5 minutes"
 
     @field_validator("to")
     @classmethod

@@ -7,14 +7,14 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.options import seconds_of
-from headrace.connectors.retry import retry
+from headrace.connectors.retry import retry, server_errors
 from headrace.connectors.row_encoding import Fields
 from headrace.connectors.smtp.mails import group_rows, mail_expressions
 from headrace.errors import DeliveryError
@@ -129,10 +129,8 @@ class SmtpPublisher:
 
     def open(self, context: WriteContext) -> None:
         self._context = context
-        try:
+        with self._errors():
             close(self._server.connect())
-        except OSError as error:
-            raise self._error(error) from error
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         try:
@@ -160,15 +158,12 @@ class SmtpPublisher:
             if refused:
                 raise smtplib.SMTPRecipientsRefused(refused)
 
-        try:
+        with self._errors():
             retry(self._server, self._timeout, send, self.close)
-        except OSError as error:
-            raise self._error(error) from error
 
-    def _error(self, error: Exception) -> DeliveryError:
-        what, hint = self._server.translate_error(error) or (str(error), "")
-        text = f"the mail server at {self._server.address} {what}"
-        return DeliveryError(text, where=self._context.sink, hint=hint)
+    def _errors(self) -> AbstractContextManager[None]:
+        action = f"the mail server at {self._server.address} "
+        return server_errors(self._server, DeliveryError, action, where=self._context.sink)
 
 
 def _text(answer: bytes | str) -> str:

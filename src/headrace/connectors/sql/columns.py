@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.retry import server_errors
 from headrace.connectors.sql.dialect import Dialect, Session
 from headrace.errors import SourceError, did_you_mean
 
 
-@contextmanager
-def source_errors(dialect: Dialect, reads: str, *, where: str) -> Iterator[None]:
+def source_errors(dialect: Dialect, reads: str, *, where: str) -> AbstractContextManager[None]:
     """Raise errors of the database as `SourceError`; `reads` is the object that is read."""
-    try:
-        yield
-    except Exception as error:
-        translation = dialect.translate_error(error)
-        if translation is None:
-            raise
-        message, hint = translation
-        what = f"{reads} at {dialect.address} cannot be read: {message}"
-        raise SourceError(what, where=where, hint=hint) from error
+    action = f"{reads} at {dialect.address} cannot be read: "
+    return server_errors(dialect, SourceError, action, where=where)
 
 
 def existing_columns(dialect: Dialect, session: Session, table: str, *, where: str) -> dict[str, str]:

@@ -20,7 +20,7 @@ from headrace.connectors.base import (
     Writer,
 )
 from headrace.connectors.driver_source.options import DriverSource
-from headrace.connectors.options import DurationOption, NamesOption, seconds_of
+from headrace.connectors.options import DurationOption, NamesOption, RetryTimeoutOption, seconds_of
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.cursor import CursorOptions
 from headrace.connectors.sql.dialect import Dialect
@@ -140,9 +140,7 @@ class ServerAddress(DriverSource):
     """True if the client also accepts addresses that are not URLs."""
 
     url: str = Field(description="The address: `<kind>://user:password@host:port/database`")
-    retry_timeout: DurationOption = Field(
-        default="1 minute", description="How long a server that becomes unavailable during a run is retried"
-    )
+    retry_timeout: RetryTimeoutOption = "1 minute"
 
     @field_validator("url")
     @classmethod

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.flatten import position_column
 from headrace.connectors.retry import connect, portable_errors
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
@@ -27,12 +27,12 @@ _BATCH_ROWS = 10_000
 _SplitReader = Callable[[Iterator["RecordBatch"]], Iterator["RecordBatch"]]
 
 
-class TableReader:
+class TableReader(DriverReader):
     """Reads a table. Columns have the types of the source's schema or, without one, those of the database."""
 
     def __init__(self, dialect: Dialect, table: str, cursor: CursorOptions | None = None) -> None:
+        super().__init__()
         self._dialect, self._table, self._cursor = dialect, table, cursor
-        self._sources = DriverSources()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         if self._cursor is None:
@@ -43,9 +43,7 @@ class TableReader:
             )
         with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
-        splits = self._sources.splits(
-            spark, context.source, CursorEnumerator(context.source, table, self._cursor)
-        )
+        splits = self.splits(spark, context.source, CursorEnumerator(context.source, table, self._cursor))
         read = _split_reader(table, self._cursor.retry_timeout, context.source)
         frame = splits.mapInArrow(read, f"{_text_schema(types)}, __split string, __number bigint")
         return _cast_columns(frame, kinds, types, position_column(context.source, "__split", "__number"))
@@ -62,9 +60,6 @@ class TableReader:
             rows = table.all_rows(session, self._cursor.first if self._cursor else {"after": None})
         # As text, in a form that both the database and Spark read; Spark casts each column to its type.
         return _cast_columns(spark.createDataFrame(rows, _text_schema(types)), kinds, types)
-
-    def close(self) -> None:
-        self._sources.close()
 
     def _describe(
         self, session: Session, context: ReadContext

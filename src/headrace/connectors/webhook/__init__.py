@@ -17,7 +17,7 @@ from headrace.connectors.base import Connector, Guarantee, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.options import DurationOption, FormatOption, NamesOption
+from headrace.connectors.options import DurationOption, FormatOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.templates import TemplateOption, template_columns
 from headrace.formats import Format
 
@@ -64,10 +64,7 @@ class Webhook(Connector):
         default=(), description="The columns of the body; default: all except those of the address"
     )
     timeout: DurationOption = Field(default="30 seconds", description="How long to wait for an answer")
-    retry_timeout: DurationOption = Field(
-        default="5 minutes",
-        description="How long an unavailable server is retried, with backoff, before the run fails",
-    )
+    retry_timeout: RetryTimeoutOption = "5 minutes"
     tls: TlsFiles | None = Field(default=None, description="Certificates for `https://`")
 
     def __init__(self, url: str | None = None, **options: Any) -> None:

@@ -14,7 +14,7 @@ from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.network.statuses import is_temporary
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.options import seconds_of
-from headrace.connectors.retry import retry
+from headrace.connectors.retry import retry, server_errors
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns
 from headrace.connectors.templates import fill_template, template_expression
 from headrace.errors import DeliveryError
@@ -89,12 +89,9 @@ class WebhookPublisher:
             body = self._body(rows)
             key = {"Idempotency-Key": idempotency_key(self._context, epoch, number, url, body)}
             request = client.build_request(self._options.method, url, content=body, headers=key)
-            try:
+            action = f"the webhook at {self._server.address} "
+            with server_errors(self._server, DeliveryError, action, where=self._context.sink):
                 retry(self._server, self._timeout, lambda: self._send(client, request))  # noqa: B023
-            except httpx.HTTPError as error:
-                what, hint = self._server.translate_error(error) or (str(error), "")
-                text = f"the webhook at {self._server.address} {what}"
-                raise DeliveryError(text, where=self._context.sink, hint=hint) from error
 
     def close(self) -> None:
         if self._client is not None:

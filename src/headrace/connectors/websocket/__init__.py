@@ -23,10 +23,10 @@ from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.metadata import MetadataOption
 from headrace.connectors.network.addresses import ListenOption
 from headrace.connectors.network.tls import TlsFiles
-from headrace.connectors.options import DurationOption, FormatOption, NamesOption, SizeOption
+from headrace.connectors.options import MessageFormatOption, NamesOption, RetryTimeoutOption, SizeOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.write_ahead_log import Receiver
-from headrace.connectors.write_ahead_log.options import LoggedSource
+from headrace.connectors.write_ahead_log.options import LoggedSource, QuietOption
 
 
 class WebSocket(LoggedSource):
@@ -63,14 +63,8 @@ class WebSocket(LoggedSource):
         default={}, description="Metadata that become columns: `received_at`"
     )
     tls: SourceOption[TlsFiles | None] = Field(default=None, description="Certificates for `wss://`")
-    retry_timeout: SourceOption[DurationOption] = Field(
-        default="5 minutes",
-        description="How long an unavailable server is retried, with backoff, before the run fails",
-    )
-    quiet: SourceOption[DurationOption] = Field(
-        default="1 second",
-        description="A run with `--once` ends when no message has arrived for this long",
-    )
+    retry_timeout: SourceOption[RetryTimeoutOption] = "5 minutes"
+    quiet: QuietOption = "1 second"
     listen: SinkOption[ListenOption | None] = Field(
         default=None, description="Host and port to listen on: `127.0.0.1:8090`"
     )
@@ -86,9 +80,7 @@ class WebSocket(LoggedSource):
     client_queue: SinkOption[int] = Field(
         default=10_000, ge=1, description="The maximum number of messages that wait for a slow client"
     )
-    format: FormatOption = Field(
-        default=None, description="The format of messages: json, csv, text or raw; default of a sink: json"
-    )
+    format: MessageFormatOption = None
     value: SinkOption[NamesOption] = Field(
         default=(), description="The columns of a message; default: all columns"
     )

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from headrace.connectors.base import Guarantee, ReadContext, Reader
 from headrace.connectors.metadata import MetadataSource
-from headrace.connectors.options import SizeOption
+from headrace.connectors.options import DurationOption, SizeOption
 from headrace.connectors.roles import SourceOption
 from headrace.connectors.write_ahead_log import Fsync, Overflow, Receiver
+
+QuietOption = SourceOption[
+    Annotated[
+        DurationOption,
+        Field(description="A run with `--once` ends when no message has arrived for this long"),
+    ]
+]
 
 
 class LoggedSource(MetadataSource):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source.source import DriverSources
+from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.flatten import literal, quote_name
 from headrace.connectors.options import bytes_of
 from headrace.connectors.write_ahead_log.enumerator import LogEnumerator
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from headrace.connectors.write_ahead_log.options import LoggedSource
 
 
-class LogReader:
+class LogReader(DriverReader):
     """Starts the receiver of a source and reads its log."""
 
     def __init__(self, options: LoggedSource) -> None:
+        super().__init__()
         self._options = options
-        self._sources = DriverSources()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = self._open(context)
-        records = self._sources.log_records(spark, context.source, enumerator)
+        records = self.log_records(spark, context.source, enumerator)
         return records.selectExpr("value", "'log' as partition", "offset", *self._metadata())
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -38,9 +38,6 @@ class LogReader:
             where=context.source,
             hint="write the messages to files or a table, and read those",
         )
-
-    def close(self) -> None:
-        self._sources.close()
 
     def _open(self, context: ReadContext) -> LogEnumerator:
         options = self._options
@@ -61,12 +58,8 @@ class LogReader:
         return LogEnumerator(messages, receiver, context.source, options.max_per_batch)
 
     def _metadata(self) -> list[str]:
-        """Return the expression of the struct of metadata columns, if the source has any."""
-        columns, types = self._options.columns_of_metadata, self._options.metadata_types
-        if not columns:
-            return []
-        known = [f"{quote_name(name)} {types[name]}" for name in columns if name != "received_at"]
-        parsed = f"from_json(metadata, {literal(', '.join(known))})"
-        paths = {name: f"{parsed}.{quote_name(name)}" for name in columns} | {"received_at": "received_at"}
-        fields = [f"{paths[name]} as {quote_name(column)}" for name, column in columns.items()]
-        return [f"struct({', '.join(fields)}) as __metadata"]
+        """Return the expression of the metadata columns: fields of a JSON object, except `received_at`."""
+        parsed = [name for name in self._options.columns_of_metadata if name != "received_at"]
+        types = (f"{quote_name(name)} {self._options.metadata_types[name]}" for name in parsed)
+        fields = f"from_json(metadata, {literal(', '.join(types))})"
+        return self._options.metadata_struct({name: f"{fields}.{quote_name(name)}" for name in parsed})
