@@ -29,7 +29,7 @@ def parse_metadata(value: Any) -> dict[str, str]:
     return columns
 
 
-_WORD = {"type": "string"}
+_WORD: Any = {"type": "string"}
 MetadataOption = Annotated[
     str | Sequence[str] | Mapping[str, str],
     PlainValidator(parse_metadata),
