@@ -10,13 +10,12 @@ After a crash between 1 and 2, or during 1, the next run publishes the epoch aga
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.connectors.base import StagedRows, WriteContext, require_open
-from headrace.connectors.durable_files import write_durably
+from headrace.connectors.durable_files import read_json, write_json
 from headrace.connectors.failpoints import reach
 from headrace.connectors.row_encoding import Fields, fields_of
 
@@ -67,8 +66,7 @@ class MessageWriter:
     def open(self, context: WriteContext) -> int:
         self._context = context
         self._publisher.open(context)
-        path = self._record
-        recorded = json.loads(path.read_text()) if path is not None and path.exists() else {}
+        recorded = read_json(self._record, {}) if self._record is not None else {}
         same = recorded.get("checkpoint_id") == context.checkpoint_id
         return int(recorded["epoch"]) if same else -1
 
@@ -81,10 +79,8 @@ class MessageWriter:
         context = self._active_context
         self._publisher.publish(_rows(staged.content), epoch)
         reach("messages.published")
-        if (path := self._record) is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            record = {"checkpoint_id": context.checkpoint_id, "epoch": epoch}
-            write_durably(path, json.dumps(record).encode())
+        if self._record is not None:
+            write_json(self._record, {"checkpoint_id": context.checkpoint_id, "epoch": epoch})
         reach("messages.recorded")
 
     def close(self) -> None:

@@ -14,21 +14,22 @@ to this endpoint is untested.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
-from urllib.parse import urlsplit
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
 from headrace.connectors.base import ReadContext, Role
 from headrace.connectors.extras import require_package
 from headrace.connectors.metadata import MetadataOption, metadata_field
-from headrace.connectors.network.addresses import ListenOption
+from headrace.connectors.network.addresses import ListenOption, url_check
 from headrace.connectors.options import DurationOption, FormatOption, SizeOption
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource
 
 _PUSH = ("path", "max_body", "rate_limit", "body_timeout")
 _PULL = ("every", "cursor", "cursor_parameter", "items", "headers", "timeout", "retry_timeout")
+
+_Url = Annotated[str, url_check("http", "https", expected="an address such as http://host/items")]
 
 
 class Http(LoggedSource):
@@ -73,7 +74,7 @@ class Http(LoggedSource):
     body_timeout: DurationOption = Field(
         default="30 seconds", description="Push: how long a client may take to send a request"
     )
-    poll: str | None = Field(default=None, description="Pull: the address to request")
+    poll: _Url | None = Field(default=None, description="Pull: the address to request")
     every: DurationOption = Field(default="10 seconds", description="Pull: the interval between requests")
     cursor: str | None = Field(
         default=None,
@@ -101,15 +102,6 @@ class Http(LoggedSource):
     metadata: MetadataOption = metadata_field(metadata_types, "{client: sent_by}")
     format: FormatOption = Field(default=None, description="The format of records: json, csv, text or raw")
 
-    @field_validator("poll")
-    @classmethod
-    def _check_poll(cls, poll: str | None) -> str | None:
-        if poll is not None and (
-            urlsplit(poll).scheme not in ("http", "https") or not urlsplit(poll).hostname
-        ):
-            raise ValueError("expected an address such as http://host/items")
-        return poll
-
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         if (self.listen is None) == (self.poll is None):
@@ -129,15 +121,12 @@ class Http(LoggedSource):
         return "clients repeat requests that were not answered with 202" if self.listen else ""
 
     def receiver(self, context: ReadContext) -> Receiver:
-        receiver: Any
         if self.listen is not None:
             require_package("uvicorn", extra="http")
             from headrace.connectors.http.push import PushReceiver
 
-            receiver = PushReceiver(self, context)
-        else:
-            require_package("httpx", extra="http")
-            from headrace.connectors.http.pull import PullReceiver
+            return PushReceiver(self, context)
+        require_package("httpx", extra="http")
+        from headrace.connectors.http.pull import PullReceiver
 
-            receiver = PullReceiver(self, context)
-        return receiver  # type: ignore[no-any-return]
+        return PullReceiver(self, context)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.durable_files import write_durably
+from headrace.connectors.durable_files import read_json, write_json
 from headrace.connectors.http.bodies import BodyError, find_items, split_body
-from headrace.connectors.network.statuses import is_temporary
+from headrace.connectors.network.requests import is_temporary, token_header
 from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message
 from headrace.errors import SourceError
@@ -37,11 +37,6 @@ class PollState:
     body: str = ""
     """The digest of the last answer, for servers without ETag."""
 
-    @classmethod
-    def read(cls, path: Path) -> PollState:
-        """Read the state of an earlier run, if there is one."""
-        return cls(**json.loads(path.read_text())) if path.exists() else cls()
-
 
 class PullReceiver:
     """Requests an address at an interval."""
@@ -50,17 +45,14 @@ class PullReceiver:
         self._options, self._source = options, context.source
         self._encoding = context.format.name if context.format is not None else "json"
         self._path = Path(context.directory) / "poll.json"
-        self._state = PollState.read(self._path)
+        self._state = PollState(**read_json(self._path, {}))
         self._stopped, self._polled = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        headers = dict(options.headers)
-        if options.token is not None:
-            headers["Authorization"] = f"Bearer {options.token.get_secret_value()}"
+        headers = {**options.headers, **token_header(options.token)}
         timeout = seconds_of(options.timeout)
         self._client = httpx.Client(headers=headers, timeout=timeout, follow_redirects=True)
 
     def start(self, log: WriteAheadLog) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         self._thread = threading.Thread(target=self._work, args=(log,), name="headrace-poll", daemon=True)
         self._thread.start()
 
@@ -101,7 +93,7 @@ class PullReceiver:
             cursor = self._largest([value for _, value in rows])
             self._state = replace(self._state, cursor=cursor, body=digest)
         self._state = replace(self._state, etag=answer.headers.get("etag", ""))
-        write_durably(self._path, json.dumps(asdict(self._state)).encode())
+        write_json(self._path, asdict(self._state))
 
     def _request(self) -> httpx.Response | None:
         """Return an answer, retrying with backoff; None once the receiver is stopped."""

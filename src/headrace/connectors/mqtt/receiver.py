@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.durable_files import write_durably
+from headrace.connectors.durable_files import read_json, write_json
 from headrace.connectors.mqtt.address import describe_failure, describe_refusal
 from headrace.connectors.mqtt.client import Delivery
 from headrace.connectors.mqtt.connection import BrokerConnection
@@ -70,7 +69,7 @@ class MqttReceiver:
     def _subscribe(self, session_present: bool) -> None:
         """Subscribe unless the broker has the subscriptions: a new one would send retained messages again."""
         wanted = list(self._options.topics)
-        recorded = self._recorded_filters()
+        recorded = read_json(self._subscriptions, [])
         if session_present and recorded == wanted:
             self._subscribed.set()
             return
@@ -87,8 +86,7 @@ class MqttReceiver:
             if reason.value >= _FAILED
         ]
         if not self._refused_filters:
-            self._subscriptions.parent.mkdir(parents=True, exist_ok=True)
-            write_durably(self._subscriptions, json.dumps(wanted).encode())
+            write_json(self._subscriptions, wanted)
         self._subscribed.set()
 
     def _await_subscription(self) -> None:
@@ -99,10 +97,6 @@ class MqttReceiver:
         refused = ", ".join(self._refused_filters) or "no answer"
         hint = "check the filters, and the access rights of the user at the broker"
         raise SourceError(f"the MQTT broker at {url} refuses a subscription: {refused}", hint=hint)
-
-    def _recorded_filters(self) -> list[str]:
-        path = self._subscriptions
-        return list(json.loads(path.read_text())) if path.exists() else []
 
     def _receive(self, delivery: Delivery) -> None:
         """Append a message to the log; paho's thread, which calls this, reads no further while it is full."""

@@ -1,10 +1,22 @@
-"""Addresses that servers of connectors listen on."""
+"""Options with addresses: URLs of servers, and addresses to listen on."""
 
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
+
+
+def url_check(*schemes: str, expected: str) -> AfterValidator:
+    """Return the check of a URL option: one of the schemes, and a host."""
+
+    def check(url: str) -> str:
+        if urlsplit(url).scheme not in schemes or not urlsplit(url).hostname:
+            raise ValueError(f"expected {expected}")
+        return url
+
+    return AfterValidator(check)
 
 
 def parse_listen(listen: str) -> tuple[str, int]:

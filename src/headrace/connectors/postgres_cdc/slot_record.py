@@ -6,13 +6,12 @@ slot of a recorded name belongs to this pipeline and may be incomplete.
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from headrace.connectors.durable_files import write_durably
+from headrace.connectors.durable_files import read_json, write_json
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,13 @@ class SlotRecord:
     def read(cls, directory: str | Path) -> Self:
         """Read the record; an empty one if there is no file."""
         place = Path(directory)
-        file = place / "slot.json"
-        return cls(place, **json.loads(file.read_text())) if file.exists() else cls(place)
+        return cls(place, **read_json(place / "slot.json", {}))
 
     def update(self, **changes: object) -> Self:
         """Store the record with these changes durably, and return it."""
         record = replace(self, **changes)  # type: ignore[arg-type]
-        self.directory.mkdir(parents=True, exist_ok=True)
         values = {name: value for name, value in asdict(record).items() if name != "directory"}
-        write_durably(self.directory / "slot.json", json.dumps(values).encode())
+        write_json(self.directory / "slot.json", values)
         return record
 
     @property

@@ -12,21 +12,24 @@ message of it; after a crash in between it is published again, with the same `me
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.metadata import MetadataOption, metadata_field
+from headrace.connectors.network.addresses import url_check
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import DurationOption, MessageFormatOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.templates import TemplateOption, template_columns
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource, QuietOption
+
+_Url = Annotated[str, url_check("amqp", "amqps", expected="`amqp://user:password@host:5672/vhost`")]
 
 
 class RabbitMQ(LoggedSource):
@@ -56,7 +59,9 @@ class RabbitMQ(LoggedSource):
         "received_at": "timestamp",
     }
 
-    url: str = Field(description="The broker: `amqp://user:password@host:5672/vhost`, or with TLS `amqps://`")
+    url: _Url = Field(
+        description="The broker: `amqp://user:password@host:5672/vhost`, or with TLS `amqps://`"
+    )
     queue: SourceOption[str | None] = Field(default=None, min_length=1, description="The queue to consume")
     prefetch: SourceOption[int] = Field(
         default=1000, ge=1, le=65535, description="The maximum number of messages that wait to be durable"
@@ -93,13 +98,6 @@ class RabbitMQ(LoggedSource):
         default="1 minute", description="How often an idle connection is checked"
     )
     retry_timeout: RetryTimeoutOption = "5 minutes"
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str) -> str:
-        if urlsplit(url).scheme not in ("amqp", "amqps") or not urlsplit(url).hostname:
-            raise ValueError("expected `amqp://user:password@host:5672/vhost`")
-        return url
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from headrace.connectors.base import WriteContext, require_open
-from headrace.connectors.network.statuses import is_temporary
+from headrace.connectors.network.requests import is_temporary, token_header
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import retry, server_errors
@@ -36,8 +36,7 @@ class WebhookServer:
     def connect(self) -> httpx.Client:
         headers = {"Content-Type": content_type(self._options.format)}
         headers |= {name: value.get_secret_value() for name, value in self._options.headers.items()}
-        if self._options.token is not None:
-            headers["Authorization"] = f"Bearer {self._options.token.get_secret_value()}"
+        headers |= token_header(self._options.token)
         verify = client_context(self._options.tls) if self.address.startswith("https:") else True
         timeout = seconds_of(self._options.timeout)
         return httpx.Client(headers=headers, timeout=timeout, verify=verify)

@@ -12,21 +12,22 @@ connected. The same path serves server-sent events to requests with `Accept: tex
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
-from urllib.parse import urlsplit
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, SecretStr, model_validator
 
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.metadata import MetadataOption
-from headrace.connectors.network.addresses import ListenOption
+from headrace.connectors.network.addresses import ListenOption, url_check
 from headrace.connectors.network.tls import TlsFiles
 from headrace.connectors.options import MessageFormatOption, NamesOption, RetryTimeoutOption, SizeOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource, QuietOption
+
+_Url = Annotated[str, url_check("ws", "wss", expected="`ws://host/path` or `wss://host/path`")]
 
 
 class WebSocket(LoggedSource):
@@ -47,7 +48,7 @@ class WebSocket(LoggedSource):
     metadata_types: ClassVar[dict[str, str]] = {"received_at": "timestamp"}
     source_guarantee: ClassVar[Guarantee] = "at_most_once"
 
-    url: SourceOption[str | None] = Field(
+    url: SourceOption[_Url | None] = Field(
         default=None, description="The server: `ws://host/feed` or `wss://`"
     )
     subscribe: SourceOption[NamesOption] = Field(
@@ -84,13 +85,6 @@ class WebSocket(LoggedSource):
     value: SinkOption[NamesOption] = Field(
         default=(), description="The columns of a message; default: all columns"
     )
-
-    @field_validator("url")
-    @classmethod
-    def _check_url(cls, url: str | None) -> str | None:
-        if url is not None and (urlsplit(url).scheme not in ("ws", "wss") or not urlsplit(url).hostname):
-            raise ValueError("expected `ws://host/path` or `wss://host/path`")
-        return url
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:

@@ -9,6 +9,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from websockets.sync.client import ClientConnection, connect
 
 from headrace.connectors.base import ReadContext
+from headrace.connectors.network.requests import token_header
 from headrace.connectors.network.tls import client_context
 from headrace.connectors.options import bytes_of
 from headrace.connectors.write_ahead_log import Message, MessageTooLargeError
@@ -33,13 +34,11 @@ class WebSocketReceiver(ReconnectingReceiver[ClientConnection]):
         self._options, self._url = options, options.url or ""
 
     def connect(self) -> ClientConnection:
-        options, headers = self._options, dict(self._options.headers)
-        if options.token is not None:
-            headers["Authorization"] = f"Bearer {options.token.get_secret_value()}"
+        options = self._options
         opened = connect(
             self._url,
             ssl=client_context(options.tls) if urlsplit(self._url).scheme == "wss" else None,
-            additional_headers=headers,
+            additional_headers={**options.headers, **token_header(options.token)},
             open_timeout=_CONNECT_SECONDS,
             max_size=bytes_of(options.max_message),
         )

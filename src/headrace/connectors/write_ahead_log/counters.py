@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from headrace.connectors.durable_files import write_durably
+from headrace.connectors.durable_files import read_json, write_json
 
 _FILE = "counters.json"
 
@@ -39,9 +38,8 @@ class Counters:
     @classmethod
     def read(cls, directory: Path) -> Self:
         """Read the counters of a log; zero if it is new."""
-        path = directory / _FILE
-        return cls(**json.loads(path.read_text())) if path.exists() else cls()
+        return cls(**read_json(directory / _FILE, {}))
 
     def store(self, directory: Path) -> None:
         """Write the counters durably."""
-        write_durably(directory / _FILE, json.dumps(asdict(self)).encode())
+        write_json(directory / _FILE, asdict(self))

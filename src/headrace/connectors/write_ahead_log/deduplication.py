@@ -6,11 +6,10 @@ those of records that were removed are in a file beside the segments.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from headrace.connectors.durable_files import write_durably
+from headrace.connectors.durable_files import read_json, write_json
 
 WINDOW = 100_000
 """The number of messages within which a redelivery is recognised."""
@@ -21,8 +20,7 @@ class MessageIds:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "ids.json"
-        recorded = json.loads(self._path.read_text()) if self._path.exists() else []
-        self._ids: dict[str, None] = dict.fromkeys(recorded)
+        self._ids: dict[str, None] = dict.fromkeys(read_json(self._path, []))
 
     def __contains__(self, identity: str) -> bool:
         return identity in self._ids
@@ -38,4 +36,4 @@ class MessageIds:
     def store(self) -> None:
         """Write the ids to disk; called before records are removed."""
         if self._ids:
-            write_durably(self._path, json.dumps(list(self._ids)).encode())
+            write_json(self._path, list(self._ids))
