@@ -330,7 +330,9 @@ def test_server_that_becomes_unavailable_is_retried(orders: Orders) -> None:
     log.close()
     orders.server.stop()
     try:
-        impatient = CdcEnumerator(replace(log._table, retry_timeout=0.0))
+        impatient = CdcEnumerator(
+            replace(log._table, options=log._table.options.model_copy(update={"retry_timeout": "0 seconds"}))
+        )
         with pytest.raises(RuntimeError, match=r"cannot be read: .*is the server running"):
             impatient.latest(start)
     finally:

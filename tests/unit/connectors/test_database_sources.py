@@ -13,7 +13,7 @@ from headrace import Pipeline, connect
 from headrace.connectors.base import Connector
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Decoder
 from headrace.connectors.postgres_cdc.slot_record import SlotRecord
-from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTable, SafeHighWatermark
+from headrace.connectors.sql.cursor import CursorSplit, CursorTable, SafeHighWatermark
 from headrace.connectors.sql.cursor_source import CursorEnumerator
 from headrace.errors import DocumentError, OptionError, PlanError
 from headrace.explain.explanation import explain
@@ -156,7 +156,8 @@ def test_age_of_a_value_counts_from_when_it_was_read(monkeypatch: pytest.MonkeyP
             return high_watermark
 
     table = SlowTable(SimpleNamespace(connect=object), "t", "id", "bigint", {"id": "bigint"})  # type: ignore[arg-type]
-    enumerator = CursorEnumerator("rows", table, CursorOptions("id", every=0, delay=3))
+    options = connect.sqlite(path="x.db", table="t", cursor="id", every="0 seconds", delay="3 seconds")
+    enumerator = CursorEnumerator("rows", table, options)
     assert [enumerator.latest({"after": None})["after"] for _ in range(3)] == [None, None, "8"]
 
 
@@ -223,8 +224,6 @@ def test_messages_of_the_server_become_changes() -> None:
 
 
 def test_retry_timeout_reaches_the_cursor_source() -> None:
-    server = connect.postgres(url=URL, table="t", cursor="id", retry_timeout="5 seconds").cursor_options()
-    file = connect.sqlite(path="x.db", table="t", cursor="id").cursor_options()
-    assert server is not None
-    assert file is not None
-    assert (server.retry_timeout, file.retry_timeout) == (5.0, 0.0)
+    server = connect.postgres(url=URL, table="t", cursor="id", retry_timeout="5 seconds")
+    file = connect.sqlite(path="x.db", table="t", cursor="id")
+    assert (server.retry_seconds, file.retry_seconds) == (5.0, 0.0)

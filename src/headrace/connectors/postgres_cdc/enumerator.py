@@ -10,6 +10,7 @@ import pyarrow
 from headrace.connectors.driver_source.arrow_splits import encode_split
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.failpoints import reach
+from headrace.connectors.options import seconds_of
 from headrace.connectors.postgres_cdc import slot
 from headrace.connectors.postgres_cdc.pgoutput import Transaction
 from headrace.connectors.postgres_cdc.rows import change_rows, fields, snapshot_rows
@@ -30,10 +31,13 @@ class CdcEnumerator:
     """The split enumerator of one replicated table."""
 
     def __init__(self, table: ReplicatedTable) -> None:
-        self._table = table
-        self._record = SlotRecord.read(table.directory)
+        self._table, self._options = table, table.options
+        self._record = SlotRecord.read(table.context.directory)
         self._session: ReconnectingSession[Session] = ReconnectingSession(
-            table.dialect, table.retry_timeout, reads=f"the changes of `{table.table}`", source=table.source
+            table.dialect,
+            table.options.retry_seconds,
+            reads=f"the changes of `{table.table}`",
+            source=table.context.source,
         )
         self._checked: Session | None = None
         """The session in which the slot was checked."""
@@ -52,11 +56,13 @@ class CdcEnumerator:
 
     def latest(self, start: Offset) -> Offset:
         if start["part"] < self._record.parts:
-            parts = max(self._table.max_rows // slot.FETCH_ROWS, 1)
+            parts = max(self._options.max_per_batch // slot.FETCH_ROWS, 1)
             return {**start, "part": min(start["part"] + parts, self._record.parts)}
         if self._final is not None:
             return self._session.retry(lambda session: self._latest(session, start))
-        return self._session.poll(self._table.every, start, lambda session: self._latest(session, start))
+        return self._session.poll(
+            seconds_of(self._options.every), start, lambda session: self._latest(session, start)
+        )
 
     def splits(self, start: Offset, end: Offset) -> list[bytes]:
         splits = [self._record.part(number).read_bytes() for number in range(start["part"], end["part"])]
@@ -91,7 +97,7 @@ class CdcEnumerator:
         slot.drop(session, name)
         self._publish(session)
         reach("cdc.recorded")
-        if self._table.snapshot:
+        if self._options.snapshot == "first":
             with slot.create_with_snapshot(self._table) as (begins, chunks):
                 reach("cdc.created")
                 parts = self._store_snapshot(begins, chunks)
@@ -124,7 +130,7 @@ class CdcEnumerator:
             return start
         self._prepare(session, position)
         log_end = slot.current(session)
-        transactions = slot.peek(session, self._table, final, self._table.max_rows)
+        transactions = slot.peek(session, self._table, final, self._options.max_per_batch)
         new = [
             transaction for transaction in transactions if transaction.end > position and transaction.changes
         ]

@@ -6,7 +6,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.options import seconds_of
 from headrace.connectors.postgres_cdc.slot import ReplicatedTable, SlotDialect
 from headrace.connectors.sql.columns import existing_columns, select_columns, source_errors
 from headrace.connectors.sql.dialect import Session
@@ -46,24 +45,8 @@ def _describe(
     [[schema, name, identity, key]] = session.rows(_IDENTITY, (dialect.quote_table(options.table),))
     _check_identity(options.table, identity, key, context.source)
     types = select_columns(dialect, options.table, columns, context)
-    table = ReplicatedTable(
-        source=context.source,
-        url=options.url,
-        schema=schema,
-        table=name,
-        slot=slot,
-        publication=options.publication or slot,
-        columns={column: columns[column] for column in types},
-        key=tuple(key),
-        snapshot=options.snapshot == "first",
-        before=options.before,
-        skip_truncate=options.truncate == "skip",
-        every=seconds_of(options.every),
-        max_rows=options.max_per_batch,
-        retry_timeout=options.retry_seconds,
-        directory=context.directory,
-    )
-    return table, types
+    selected = {column: columns[column] for column in types}
+    return ReplicatedTable(options, context, schema, name, slot, selected, tuple(key)), types
 
 
 def _check_server(session: Session, dialect: SlotDialect, where: str) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def fields(table: ReplicatedTable) -> list[tuple[str, str]]:
     """Return the fields that are sent to Spark, values as text; `__old_...` is the row before."""
     names = list(table.columns)
-    names += [f"__old_{name}" for name in names] if table.before else []
+    names += [f"__old_{name}" for name in names] if table.options.before else []
     texts = [(name, "string") for name in (*names, "__op", "__had_old")]
     return [*texts, ("__number", "bigint"), ("__lsn", "bigint"), ("__at", "bigint")]
 
@@ -46,17 +46,17 @@ def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[
         ]
 
     columns = [*cast(""), "struct(__op as op, __lsn as lsn, timestamp_micros(__at) as at) as change"]
-    if table.before is not None:
+    if table.options.before is not None:
         old = f"struct({', '.join(cast('__old_'))})"
-        columns.append(f"if(__had_old is null, null, {old}) as {quote_name(table.before)}")
-    return frame.selectExpr(*columns, position_column(table.source, "''", "__number"))
+        columns.append(f"if(__had_old is null, null, {old}) as {quote_name(table.options.before)}")
+    return frame.selectExpr(*columns, position_column(table.context.source, "''", "__number"))
 
 
 def snapshot_rows(
     table: ReplicatedTable, rows: Iterable[tuple[Any, ...]], number: int, position: int
 ) -> list[tuple[Any, ...]]:
     """Return rows of the snapshot; `number` is the number of the first one."""
-    blank = (None,) * len(table.columns) if table.before else ()
+    blank = (None,) * len(table.columns) if table.options.before else ()
     return [(*row, *blank, "snapshot", None, place, position, None) for place, row in enumerate(rows, number)]
 
 
@@ -81,7 +81,7 @@ def change_rows(table: ReplicatedTable, transactions: Iterable[Transaction]) -> 
 def _split_key_update(table: ReplicatedTable, change: Change) -> Iterator[Change]:
     """Split an update of the key into a delete and an insert, as sinks with a key need it."""
     if change.op == "truncate":
-        if table.skip_truncate:
+        if table.options.truncate == "skip":
             return
         raise SourceError(
             f"the table `{table.table}` was truncated, and TRUNCATE names no rows",
@@ -104,7 +104,7 @@ def _fill_unchanged(row: Row, old: Row | None) -> Row:
 
 def _values(table: ReplicatedTable, change: Change) -> tuple[Any, ...]:
     new = tuple(_value(table, change.row, name) for name in table.columns)
-    if not table.before:
+    if not table.options.before:
         return new
     old = change.old or {}
     return (*new, *(_value(table, {name: None, **old}, name) for name in table.columns))

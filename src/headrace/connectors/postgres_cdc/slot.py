@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from headrace.connectors.base import ReadContext
 from headrace.connectors.postgres.dialect import PostgresDialect, psycopg
 from headrace.connectors.postgres_cdc.pgoutput import Decoder, Transaction
 from headrace.connectors.sql.dialect import Session
+
+if TYPE_CHECKING:
+    from headrace.connectors.postgres_cdc import PostgresCdc
 
 FETCH_ROWS = 10_000
 """Rows of the snapshot per fetch."""
@@ -24,27 +28,23 @@ _IN_USE = "55006"
 class ReplicatedTable:
     """A table and the options of its source; holds no connection."""
 
-    source: str
-    url: str = field(repr=False)
+    options: PostgresCdc = field(repr=False)
+    context: ReadContext
     schema: str
     table: str
     slot: str
-    publication: str
     columns: dict[str, str]
     """The columns to read, with their declared types."""
     key: tuple[str, ...]
     """The primary key."""
-    snapshot: bool
-    before: str | None
-    skip_truncate: bool
-    every: float
-    max_rows: int
-    retry_timeout: float
-    directory: str
+
+    @property
+    def publication(self) -> str:
+        return self.options.publication or self.slot
 
     @property
     def dialect(self) -> SlotDialect:
-        return SlotDialect(self.url)
+        return SlotDialect(self.options.url)
 
     @property
     def target(self) -> str:
@@ -126,7 +126,11 @@ def create(session: Session, slot: str) -> int:
 def create_with_snapshot(table: ReplicatedTable) -> Iterator[tuple[int, Iterator[list[tuple[Any, ...]]]]]:
     """Create a slot; yield its position and the rows of the table at exactly that position, as text."""
     connection = psycopg.connect(
-        table.url, autocommit=True, replication="database", connect_timeout=10, options="-c timezone=UTC"
+        table.options.url,
+        autocommit=True,
+        replication="database",
+        connect_timeout=10,
+        options="-c timezone=UTC",
     )
     with closing(connection):
         connection.execute("BEGIN READ ONLY ISOLATION LEVEL REPEATABLE READ")

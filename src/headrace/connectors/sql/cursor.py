@@ -25,24 +25,6 @@ _PARAMETER = "\0"
 
 
 @dataclass(frozen=True)
-class CursorOptions:
-    """The options of reads by a cursor column; times are in seconds."""
-
-    column: str
-    start: int | str = "earliest"
-    every: float = 1.0
-    delay: float = 1.0
-    max_rows: int | None = None
-    tasks: int = 1
-    retry_timeout: float = 60.0
-
-    @property
-    def first(self) -> Offset:
-        """The offset at which a batch read begins."""
-        return {"after": None} if self.start in ("earliest", "latest") else {"from": str(self.start)}
-
-
-@dataclass(frozen=True)
 class CursorSplit:
     """The rows of one task: after `start`, up to and including `end`."""
 

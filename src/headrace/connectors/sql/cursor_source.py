@@ -4,38 +4,41 @@ from __future__ import annotations
 
 import time
 
+from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
-from headrace.connectors.sql.cursor import CursorOptions, CursorTable, Offset, SafeHighWatermark
+from headrace.connectors.sql.cursor import CursorTable, Offset, SafeHighWatermark
 from headrace.connectors.sql.dialect import Session
+from headrace.connectors.sql.options import DatabaseTable
 
 
 class CursorEnumerator:
     """The split enumerator of a table with a cursor column."""
 
-    def __init__(self, source: str, table: CursorTable, options: CursorOptions) -> None:
+    def __init__(self, source: str, table: CursorTable, options: DatabaseTable) -> None:
         self._table, self._options = table, options
+        self._every, self._delay = seconds_of(options.every), seconds_of(options.delay)
         self._session: ReconnectingSession[Session] = ReconnectingSession(
-            table.dialect, options.retry_timeout, reads=f"the table `{table.table}`", source=source
+            table.dialect, options.retry_seconds, reads=f"the table `{table.table}`", source=source
         )
-        self._watermark = SafeHighWatermark(options.delay)
+        self._watermark = SafeHighWatermark(self._delay)
         self._final: tuple[str | None] | None = None
         """The high watermark of a run that processes the available rows and stops."""
 
     def initial(self) -> Offset:
         if self._options.start != "latest":
-            return self._options.first
+            return self._options.first_offset
         return {"after": self._session.retry(self._table.highest)}
 
     def available(self) -> None:
         highest = self._session.retry(self._table.highest)
-        time.sleep(self._options.delay)  # until open transactions below the watermark have committed
+        time.sleep(self._delay)  # until open transactions below the watermark have committed
         self._final = (highest,)
 
     def latest(self, start: Offset) -> Offset:
         if self._final is not None:
             [watermark] = self._final
             return self._session.retry(lambda session: self._end(session, start, watermark))
-        return self._session.poll(self._options.every, start, lambda session: self._poll(session, start))
+        return self._session.poll(self._every, start, lambda session: self._poll(session, start))
 
     def splits(self, start: Offset, end: Offset) -> list[bytes]:
         splits = self._table.splits(start, end["after"], self._options.tasks)
@@ -55,5 +58,5 @@ class CursorEnumerator:
     def _end(self, session: Session, start: Offset, watermark: str | None) -> Offset:
         if watermark is None:
             return start
-        end = self._table.end(session, start, watermark, self._options.max_rows)
+        end = self._table.end(session, start, watermark, self._options.max_per_batch)
         return start if end is None else {"after": end}

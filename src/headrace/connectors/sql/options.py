@@ -20,9 +20,9 @@ from headrace.connectors.base import (
     Writer,
 )
 from headrace.connectors.driver_source.options import DriverSource
-from headrace.connectors.options import DurationOption, NamesOption, RetryTimeoutOption, seconds_of
+from headrace.connectors.options import DurationOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.roles import SinkOption, SourceOption
-from headrace.connectors.sql.cursor import CursorOptions
+from headrace.connectors.sql.cursor import Offset
 from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.table import mode_problem
 from headrace.errors import without_passwords
@@ -97,19 +97,12 @@ class DatabaseTable(DriverSource):
             'name a column that increases with every row: cursor="id"; to look rows up, use it in a lookup',
         )
 
-    def cursor_options(self) -> CursorOptions | None:
-        """Return how new rows are read; None if the table has no cursor column."""
-        if self.cursor is None:
-            return None
-        return CursorOptions(
-            self.cursor,
-            self.start,
-            seconds_of(self.every),
-            seconds_of(self.delay),
-            self.max_per_batch,
-            self.tasks,
-            self.retry_seconds,
-        )
+    @property
+    def first_offset(self) -> Offset:
+        """The offset at which a read of the whole table begins."""
+        if self.cursor is None or self.start in ("earliest", "latest"):
+            return {"after": None}
+        return {"from": str(self.start)}
 
     def dialect(self, *, writes: bool = False) -> Dialect:
         """Return the dialect of a source or, with `writes`, of a sink; loads the database's client."""
@@ -118,7 +111,7 @@ class DatabaseTable(DriverSource):
     def reader(self) -> Reader:
         from headrace.connectors.sql.source import TableReader
 
-        return TableReader(self.dialect(), self.table, self.cursor_options())
+        return TableReader(self)
 
     def key_table(self, context: LookupContext) -> KeyTable:
         from headrace.connectors.sql.lookup import describe_table

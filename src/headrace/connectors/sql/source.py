@@ -13,9 +13,10 @@ from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.flatten import position_column
 from headrace.connectors.retry import connect, portable_errors
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
-from headrace.connectors.sql.cursor import CursorOptions, CursorSplit, CursorTable
+from headrace.connectors.sql.cursor import CursorSplit, CursorTable
 from headrace.connectors.sql.cursor_source import CursorEnumerator
-from headrace.connectors.sql.dialect import Dialect, Session
+from headrace.connectors.sql.dialect import Session
+from headrace.connectors.sql.options import DatabaseTable
 from headrace.errors import SourceError
 from headrace.schemas.datatypes import quote_name
 
@@ -30,12 +31,12 @@ _SplitReader = Callable[[Iterator["RecordBatch"]], Iterator["RecordBatch"]]
 class TableReader(DriverReader):
     """Reads a table. Columns have the types of the source's schema or, without one, those of the database."""
 
-    def __init__(self, dialect: Dialect, table: str, cursor: CursorOptions | None = None) -> None:
+    def __init__(self, options: DatabaseTable) -> None:
         super().__init__()
-        self._dialect, self._table, self._cursor = dialect, table, cursor
+        self._options, self._dialect, self._table = options, options.dialect(), options.table
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        if self._cursor is None:
+        if self._options.cursor is None:
             raise SourceError(
                 f"a {self._dialect.kind} table cannot be read as a stream without a cursor column",
                 where=context.source,
@@ -43,13 +44,13 @@ class TableReader(DriverReader):
             )
         with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
-        splits = self.splits(spark, context.source, CursorEnumerator(context.source, table, self._cursor))
-        read = _split_reader(table, self._cursor.retry_timeout, context.source)
+        splits = self.splits(spark, context.source, CursorEnumerator(context.source, table, self._options))
+        read = _split_reader(table, self._options.retry_seconds, context.source)
         frame = splits.mapInArrow(read, f"{_text_schema(types)}, __split string, __number bigint")
         return _cast_columns(frame, kinds, types, position_column(context.source, "__split", "__number"))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
-        if self._cursor is not None and self._cursor.start == "latest":
+        if self._options.cursor is not None and self._options.start == "latest":
             raise SourceError(
                 "a batch that starts at the latest row is empty",
                 where=context.source,
@@ -57,7 +58,7 @@ class TableReader(DriverReader):
             )
         with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
-            rows = table.all_rows(session, self._cursor.first if self._cursor else {"after": None})
+            rows = table.all_rows(session, self._options.first_offset)
         # As text, in a form that both the database and Spark read; Spark casts each column to its type.
         return _cast_columns(spark.createDataFrame(rows, _text_schema(types)), kinds, types)
 
@@ -66,7 +67,7 @@ class TableReader(DriverReader):
     ) -> tuple[CursorTable, dict[str, str], dict[str, str]]:
         """Return the table, the Spark types of its columns, and the types to cast them to."""
         listed = existing_columns(self._dialect, session, self._table, where=context.source)
-        cursor = self._cursor.column if self._cursor else next(iter(listed))
+        cursor = self._options.cursor or next(iter(listed))
         columns = {**self._dialect.hidden_columns, **listed}
         types = select_columns(self._dialect, self._table, columns, context, cursor)
         kinds = {name: self._dialect.spark_type(declared) for name, declared in columns.items()}
