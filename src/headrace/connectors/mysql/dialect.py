@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from headrace.connectors.extras import import_client
 from headrace.connectors.sql.copy_text import TextForms
-from headrace.connectors.sql.dialect import ATTEMPT, FENCING, LEDGER, SEQUENCE, Dialect, Session
+from headrace.connectors.sql.dialect import ATTEMPT, SEQUENCE, Dialect, Session
 from headrace.connectors.sql.table import RETRACTION, Table
 
 pymysql = import_client("pymysql", extra="mysql")
@@ -82,7 +82,6 @@ _FULL = "utf8mb4"
 # Binary collation, trailing spaces included, as in Spark. MariaDB and MySQL name it differently; each server
 # reads the comment meant for it.
 _COLLATION = f"/*M! COLLATE {_FULL}_nopad_bin */ /*!80017 COLLATE {_FULL}_0900_bin */"
-_TABLE_OPTIONS = f"ENGINE InnoDB CHARACTER SET {_FULL} {_COLLATION}"
 
 
 @dataclass(frozen=True)
@@ -93,6 +92,9 @@ class MySQLDialect(Dialect):
     writes: bool = False
     """True for a sink, whose tables must have transactions."""
     kind: ClassVar[str] = "mysql"
+    table_options: ClassVar[str] = f" ENGINE InnoDB CHARACTER SET {_FULL} {_COLLATION}"
+    ledger_name_type: ClassVar[str] = "varchar(190) NOT NULL"
+    ledger_time_type: ClassVar[str] = "timestamp(6) NOT NULL DEFAULT now(6)"
     # INSERT ... SELECT would otherwise lock all staged rows, and wait for tasks that still load.
     begin: ClassVar[tuple[str, ...]] = ("SET TRANSACTION ISOLATION LEVEL READ COMMITTED", "BEGIN")
     text_forms: ClassVar[TextForms] = TextForms(boolean="int")
@@ -151,17 +153,6 @@ class MySQLDialect(Dialect):
     def quote(self, name: str) -> str:
         return _quote(name)
 
-    def create_ledger(self) -> Sequence[str]:
-        name = "varchar(190) NOT NULL"
-        return (
-            f"CREATE TABLE IF NOT EXISTS {FENCING} (pipeline {name}, sink {name}, token bigint NOT NULL,"
-            f" PRIMARY KEY (pipeline, sink)) {_TABLE_OPTIONS}",
-            f"CREATE TABLE IF NOT EXISTS {LEDGER} (pipeline {name}, sink {name}, checkpoint_id {name},"
-            " epoch bigint NOT NULL, token bigint NOT NULL,"
-            " committed_at timestamp(6) NOT NULL DEFAULT now(6),"
-            f" PRIMARY KEY (pipeline, sink, checkpoint_id)) {_TABLE_OPTIONS}",
-        )
-
     def columns(self, session: Session, table: str) -> dict[str, tuple[str, bool]]:
         query = """
             SELECT column_name, data_type,
@@ -190,9 +181,6 @@ class MySQLDialect(Dialect):
             WHERE table_schema = coalesce(%s, database()) AND table_name = %s AND non_unique = 0
             GROUP BY index_name"""
         return any(set(row[0].split("\n")) == set(key) for row in session.rows(query, _split(table)))
-
-    def create_table(self, table: Table) -> str:
-        return f"{super().create_table(table)} {_TABLE_OPTIONS}"
 
     def create_stage(self, table: Table, stage: str) -> str:
         retraction = f", {RETRACTION} boolean NULL" if table.retracts else ""

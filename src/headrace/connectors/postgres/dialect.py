@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from headrace.connectors.extras import import_client
 from headrace.connectors.sql.copy_text import TextForms
-from headrace.connectors.sql.dialect import ATTEMPT, FENCING, LEDGER, SEQUENCE, Dialect, Session
+from headrace.connectors.sql.dialect import ATTEMPT, SEQUENCE, Dialect, Session
 from headrace.connectors.sql.table import RETRACTION, Table
 
 psycopg = import_client("psycopg", extra="postgres")
@@ -71,6 +71,7 @@ class PostgresDialect(Dialect):
 
     url: str = field(repr=False)
     kind: ClassVar[str] = "postgres"
+    ledger_time_type: ClassVar[str] = "timestamptz NOT NULL DEFAULT now()"
     # 1.3 to 1.4 times the throughput of ON CONFLICT, which looks up every key and inserts speculatively.
     insert_first: ClassVar[bool] = True
     text_forms: ClassVar[TextForms] = TextForms(zone="+00", hex_prefix=r"\\x")
@@ -121,15 +122,6 @@ class PostgresDialect(Dialect):
 
     def quote(self, name: str) -> str:
         return _quote(name)
-
-    def create_ledger(self) -> Sequence[str]:
-        return (
-            f"CREATE TABLE IF NOT EXISTS {FENCING} (pipeline text, sink text, token bigint NOT NULL,"
-            " PRIMARY KEY (pipeline, sink))",
-            f"CREATE TABLE IF NOT EXISTS {LEDGER} (pipeline text, sink text, checkpoint_id text,"
-            " epoch bigint NOT NULL, token bigint NOT NULL, committed_at timestamptz NOT NULL DEFAULT now(),"
-            " PRIMARY KEY (pipeline, sink, checkpoint_id))",
-        )
 
     def columns(self, session: Session, table: str) -> dict[str, tuple[str, bool]]:
         query = """

@@ -54,6 +54,12 @@ class Dialect(ABC):
     """The statements that begin a transaction."""
     lock_rows: ClassVar[str] = " FOR UPDATE"
     """Suffix of a query that locks the rows it reads."""
+    table_options: ClassVar[str] = ""
+    """Suffix of a statement that creates a table."""
+    ledger_name_type: ClassVar[str] = "text NOT NULL"
+    """The column type of names in the ledger tables."""
+    ledger_time_type: ClassVar[str]
+    """The column type of the commit time in the ledger, with its default."""
     insert_first: ClassVar[bool] = False
     """True to try a plain INSERT before an upsert, where it is much cheaper."""
     hidden_columns: ClassVar[dict[str, str]] = {}
@@ -146,9 +152,16 @@ class Dialect(ABC):
     def accepts(self, kind: str, declared: str) -> bool:
         """True if an existing column of this type can store values of a Spark type."""
 
-    @abstractmethod
     def create_ledger(self) -> Sequence[str]:
         """Return the statements that create the fencing and ledger tables, if they do not exist."""
+        name, create, options = self.ledger_name_type, "CREATE TABLE IF NOT EXISTS", self.table_options
+        return (
+            f"{create} {FENCING} (pipeline {name}, sink {name}, token bigint NOT NULL,"
+            f" PRIMARY KEY (pipeline, sink)){options}",
+            f"{create} {LEDGER} (pipeline {name}, sink {name}, checkpoint_id {name}, epoch bigint NOT NULL,"
+            f" token bigint NOT NULL, committed_at {self.ledger_time_type},"
+            f" PRIMARY KEY (pipeline, sink, checkpoint_id)){options}",
+        )
 
     def create_table(self, table: Table) -> str:
         """Return the statement that creates the target table."""
@@ -156,7 +169,8 @@ class Dialect(ABC):
         if table.key:
             # Not PRIMARY KEY: that excludes null, which is a valid key.
             parts.append(f"UNIQUE ({self.quote_all(table.key)})")
-        return f"CREATE TABLE IF NOT EXISTS {self.quote_table(table.name)} ({', '.join(parts)})"
+        target = self.quote_table(table.name)
+        return f"CREATE TABLE IF NOT EXISTS {target} ({', '.join(parts)}){self.table_options}"
 
     def create_stage(self, table: Table, stage: str) -> str:
         """Return the statement that creates a staging table with the column types of the target."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from headrace.connectors.sql.dialect import FENCING, LEDGER, Dialect, Session
+from headrace.connectors.sql.dialect import Dialect, Session
 from headrace.connectors.sql.table import Table
 
 _SPARK = {"INTEGER": "bigint", "REAL": "double", "NUMERIC": "double", "BLOB": "binary", "TEXT": "string"}
@@ -37,6 +37,7 @@ class SQLiteDialect(Dialect):
     failpoints: ClassVar[str] = "sqlite"
     begin: ClassVar[tuple[str, ...]] = ("BEGIN IMMEDIATE",)
     lock_rows: ClassVar[str] = ""
+    ledger_time_type: ClassVar[str] = "text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))"
 
     @property
     def address(self) -> str:
@@ -99,15 +100,6 @@ class SQLiteDialect(Dialect):
         if existing == "NUMERIC":
             return own in ("INTEGER", "REAL", "NUMERIC") or (own == "TEXT" and _is_time(declared))
         return own == existing or not declared
-
-    def create_ledger(self) -> Sequence[str]:
-        return (
-            f"CREATE TABLE IF NOT EXISTS {FENCING} (pipeline TEXT, sink TEXT, token INTEGER,"
-            " PRIMARY KEY (pipeline, sink))",
-            f"CREATE TABLE IF NOT EXISTS {LEDGER} (pipeline TEXT, sink TEXT, checkpoint_id TEXT,"
-            " epoch INTEGER, token INTEGER, committed_at TEXT DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),"
-            " PRIMARY KEY (pipeline, sink, checkpoint_id))",
-        )
 
     def has_unique_key(self, session: Session, table: str, key: Sequence[str]) -> bool:
         return True  # rows are replaced by DELETE and INSERT, which need no index
