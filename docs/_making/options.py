@@ -14,6 +14,7 @@ from headrace import formats
 from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role
 from headrace.connectors.generator import recipes
+from headrace.connectors.generator.base import Recipe
 from headrace.connectors.roles import PLURALS, option_roles
 
 _ROLES = {"source": "read", "sink": "write", "table": "look up"}
@@ -69,7 +70,7 @@ def _recipes() -> Iterator[str]:
     yield "Options of every recipe:"
     yield ""
     for entry in ("by", "nulls"):
-        yield f"- `{entry}`: {recipes.Recipe.model_fields[entry].description}"
+        yield f"- `{entry}`: {Recipe.model_fields[entry].description}"
     yield ""
 
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
 from headrace.connectors.base import Carries, Connector, Reader, Role
-from headrace.connectors.generator.recipes import KINDS, Recipe, parse_recipe
+from headrace.connectors.generator.base import Recipe
+from headrace.connectors.generator.recipes import KINDS, parse_recipe
 from headrace.connectors.options import PathOption, SchemaOption
 from headrace.formats import Schema
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.connectors.base import ReadContext
 from headrace.connectors.files import Files
 from headrace.connectors.flatten import position_column
-from headrace.connectors.generator.recipes import NUMBER, Recipe, default_recipe, literal
+from headrace.connectors.generator.base import NUMBER, Recipe, literal
+from headrace.connectors.generator.recipes import default_recipe
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
 from headrace.schemas.datatypes import Field, quote_name
