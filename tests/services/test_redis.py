@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
-from headrace.connectors.base import LookupContext, WriteContext
+from headrace.connectors.base import WriteContext
+from headrace.connectors.lookups import LookupContext
 from headrace.errors import DeliveryError, HeadraceError, SourceError
 from headrace.formats import Schema
 from headrace.lowering.lookups.worker import LookupTask, WorkerLookup

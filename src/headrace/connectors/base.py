@@ -9,7 +9,7 @@ ARCHITECTURE.md ("Delivery") describes how an epoch is delivered through the met
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -23,6 +23,8 @@ from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.connectors.lookups import KeyTable, Listing, LookupContext
 
 Role = Literal["source", "sink", "table"]
 Carries = Literal["bytes", "rows"]
@@ -200,88 +202,6 @@ class ReadContext:
     """A directory for the files of the reader, kept as long as the checkpoint."""
     real_time: bool = False
     """True in real-time mode, which only Spark's own sources support."""
-
-
-@dataclass(frozen=True)
-class LookupContext:
-    """The step, key columns and schema of a lookup by key."""
-
-    step: str
-    on: tuple[str, ...]
-    schema: Schema | None
-    concurrency: int = 8
-    """The maximum number of requests that a task has in flight, where a request has one key."""
-
-
-Key = tuple[str, ...]
-"""The values of the key columns, as Spark casts them to text."""
-Values = tuple[str | None, ...]
-"""The values of a table row's other columns, as text."""
-
-
-class KeyReader(Protocol):
-    """A session that reads rows by key, on a worker."""
-
-    def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
-        """Return the rows of distinct keys, with values in the order of the table's columns.
-
-        A key without a row may be left out.
-        """
-        ...
-
-    def close(self) -> None:
-        """Close the session."""
-        ...
-
-
-class KeyTable(Protocol):
-    """A table that is read by key. It is created on the driver and sent to executors: it holds no connection.
-
-    A `Server` in the sense of `connectors/retry.py`: `connect` and `rows` are retried while unavailable.
-    """
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """The columns without the key, each with the SQL expression that converts its text, `{}`."""
-        ...
-
-    @property
-    def retry_timeout(self) -> float:
-        """How long an unavailable server is retried, in seconds."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """The address of the table, without a password."""
-        ...
-
-    def connect(self) -> KeyReader:
-        """Open a session."""
-        ...
-
-    def translate_error(self, error: Exception) -> tuple[str, str] | None:
-        """Return message and hint of an error of the server; None for any other error."""
-        ...
-
-    def is_unavailable(self, error: Exception) -> bool:
-        """True if a retry may succeed."""
-        ...
-
-
-class Listing(Protocol):
-    """A small table whose rows are read repeatedly, on the driver."""
-
-    def rows(self) -> list[dict[str, str | None]]:
-        """Return all current rows, with values as text.
-
-        Raises:
-            SourceError: the table cannot be read; a later call may succeed.
-        """
-        ...
-
-    def close(self) -> None:
-        """Release the table."""
-        ...
 
 
 class Reader(Protocol):

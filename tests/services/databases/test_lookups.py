@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 from tests.support.servers import Server
 
 from headrace import Pipeline, connect
-from headrace.connectors.base import Connector, LookupContext
+from headrace.connectors.base import Connector
+from headrace.connectors.lookups import LookupContext
 from headrace.errors import HeadraceError
 from headrace.lowering.lookups.worker import LookupTask, WorkerLookup
 

@@ -8,7 +8,10 @@ A source that reads the same rows again between two offsets is replayable.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
+
+from headrace.connectors.base import Connector
+from headrace.connectors.options import seconds_of
 
 Position = dict[str, Any]
 """An offset: plain data, stored as JSON in Spark's checkpoint."""
@@ -43,3 +46,14 @@ class SplitEnumerator(Protocol):
     def close(self) -> None:
         """Release the server."""
         ...
+
+
+class DriverSource(Connector):
+    """A connector whose source is planned on the driver. If it has a server, it declares `retry_timeout`."""
+
+    driver_side: ClassVar[bool] = True
+
+    @property
+    def retry_seconds(self) -> float:
+        """The retry timeout in seconds; 0 without a server."""
+        return seconds_of(getattr(self, "retry_timeout", "0 seconds"))

@@ -17,7 +17,7 @@ from typing import ClassVar
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError, field_validator
 
 from headrace.connectors.base import Guarantee, Reader, Role, Writer
-from headrace.connectors.driver_source.options import DriverSource
+from headrace.connectors.driver_source import DriverSource
 from headrace.connectors.extras import require_package
 from headrace.connectors.kinesis.service import KinesisService
 from headrace.connectors.message_sink import MessageWriter

@@ -13,8 +13,8 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.options import seconds_of
 from headrace.connectors.postgres_cdc import slot
 from headrace.connectors.postgres_cdc.pgoutput import Transaction
+from headrace.connectors.postgres_cdc.replicated_table import ReplicatedTable
 from headrace.connectors.postgres_cdc.rows import change_rows, fields, snapshot_rows
-from headrace.connectors.postgres_cdc.slot import ReplicatedTable
 from headrace.connectors.postgres_cdc.slot_record import SlotRecord
 from headrace.connectors.retry import ReconnectingSession
 from headrace.connectors.sql.dialect import Session

@@ -1,12 +1,13 @@
-"""Checks that server, user and table allow logical replication, and describes the table."""
+"""The table of a CDC source: its description, and checks that it allows logical replication."""
 
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.postgres_cdc.slot import ReplicatedTable, SlotDialect
+from headrace.connectors.postgres_cdc.slot import SlotDialect
 from headrace.connectors.sql.columns import existing_columns, select_columns, source_errors
 from headrace.connectors.sql.dialect import Session
 from headrace.errors import SourceError
@@ -20,6 +21,39 @@ _IDENTITY = """
                      JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
                      WHERE i.indrelid = c.oid AND i.indisprimary), '{}')
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)"""
+
+
+@dataclass(frozen=True)
+class ReplicatedTable:
+    """A table and the options of its source; holds no connection."""
+
+    options: PostgresCdc = field(repr=False)
+    context: ReadContext
+    schema: str
+    table: str
+    slot: str
+    columns: dict[str, str]
+    """The columns to read, with their declared types."""
+    key: tuple[str, ...]
+    """The primary key."""
+
+    @property
+    def publication(self) -> str:
+        return self.options.publication or self.slot
+
+    @property
+    def dialect(self) -> SlotDialect:
+        return SlotDialect(self.options.url)
+
+    @property
+    def target(self) -> str:
+        """The quoted name of the table."""
+        return self.dialect.quote_table(f"{self.schema}.{self.table}")
+
+    @property
+    def select_list(self) -> str:
+        """The SQL of all columns as text."""
+        return ", ".join(self.dialect.as_text(name, declared) for name, declared in self.columns.items())
 
 
 def describe_table(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.flatten import position_column
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Row, Transaction
-from headrace.connectors.postgres_cdc.slot import ReplicatedTable
+from headrace.connectors.postgres_cdc.replicated_table import ReplicatedTable
 from headrace.connectors.sql.columns import cast_text
 from headrace.errors import SourceError
 from headrace.schemas.datatypes import quote_name

@@ -8,53 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.base import ReadContext
 from headrace.connectors.postgres.dialect import PostgresDialect, psycopg
 from headrace.connectors.postgres_cdc.pgoutput import Decoder, Transaction
 from headrace.connectors.sql.dialect import Session
 
 if TYPE_CHECKING:
-    from headrace.connectors.postgres_cdc import PostgresCdc
+    from headrace.connectors.postgres_cdc.replicated_table import ReplicatedTable
 
 FETCH_ROWS = 10_000
 """Rows of the snapshot per fetch."""
 _IN_USE = "55006"
-
-
-@dataclass(frozen=True)
-class ReplicatedTable:
-    """A table and the options of its source; holds no connection."""
-
-    options: PostgresCdc = field(repr=False)
-    context: ReadContext
-    schema: str
-    table: str
-    slot: str
-    columns: dict[str, str]
-    """The columns to read, with their declared types."""
-    key: tuple[str, ...]
-    """The primary key."""
-
-    @property
-    def publication(self) -> str:
-        return self.options.publication or self.slot
-
-    @property
-    def dialect(self) -> SlotDialect:
-        return SlotDialect(self.options.url)
-
-    @property
-    def target(self) -> str:
-        """The quoted name of the table."""
-        return self.dialect.quote_table(f"{self.schema}.{self.table}")
-
-    @property
-    def select_list(self) -> str:
-        """The SQL of all columns as text."""
-        return ", ".join(self.dialect.as_text(name, declared) for name, declared in self.columns.items())
 
 
 class SlotDialect(PostgresDialect):

@@ -23,14 +23,13 @@ from headrace.connectors.base import (
     Carries,
     Connector,
     Guarantee,
-    KeyTable,
     Load,
-    LookupContext,
     Reader,
     Role,
     Writer,
 )
-from headrace.connectors.driver_source.options import DriverSource
+from headrace.connectors.driver_source import DriverSource
+from headrace.connectors.lookups import KeyTable, LookupContext
 from headrace.connectors.metadata import MetadataOption, MetadataSource
 from headrace.connectors.options import FormatOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.redis.server import RedisServer

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from headrace.connectors.base import Key, LookupContext, Values
+from headrace.connectors.flatten import literal
+from headrace.connectors.lookups import Key, LookupContext, Values
 from headrace.connectors.redis.server import RedisServer, decode_text
 from headrace.connectors.templates import template_columns, template_format
-from headrace.connectors.text_values import cast_expressions, text_of
 from headrace.errors import SourceError, did_you_mean
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class RedisKeyReader:
         columns = [*self._table.columns]
         values = [from_json(reply) if reply else None for reply in self._client.mget(names)]
         return [
-            tuple([text_of(value.get(column)) for column in columns])
+            tuple([_text_of(value.get(column)) for column in columns])
             if isinstance(value, dict) and value
             else None
             for value in values
@@ -92,6 +93,29 @@ def redis_table(options: Redis, context: LookupContext) -> RedisTable:
         if column not in context.on:
             hint = did_you_mean(column, context.on)
             raise SourceError(f"unknown key column `{column}` in `{template}`", where=context.step, hint=hint)
-    columns = cast_expressions(context)
+    columns = _cast_expressions(context)
     as_json = options.json_ is not None
     return RedisTable(options.server, template, context.on, columns, options.retry_seconds, as_json)
+
+
+def _text_of(value: Any) -> str | None:
+    """Return a JSON value as text that Spark casts; lists and objects as JSON.
+
+    >>> _text_of(True), _text_of(1.5), _text_of([1]), _text_of("a"), _text_of(None)
+    ('true', '1.5', '[1]', 'a', None)
+    """
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if type(value) is int else json.dumps(value)
+
+
+def _cast_expressions(context: LookupContext) -> dict[str, str]:
+    """Return the columns of a lookup's schema without the key, with the expressions that cast their text."""
+    fields = context.schema.fields if context.schema is not None else ()
+    return {field.name: _cast(str(field.type)) for field in fields if field.name not in context.on}
+
+
+def _cast(kind: str) -> str:
+    if kind.lower().startswith(("array", "map", "struct")):
+        return f"from_json({{}}, {literal(kind)})"
+    return f"cast({{}} as {kind})"

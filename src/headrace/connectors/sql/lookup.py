@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from headrace.connectors.base import Key, LookupContext, ReadContext, Values
+from headrace.connectors.base import ReadContext
+from headrace.connectors.lookups import Key, LookupContext, Values
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
 from headrace.connectors.sql.dialect import Dialect, Session
 

@@ -10,16 +10,14 @@ from pydantic import Field, field_validator
 from headrace.connectors.base import (
     Carries,
     Guarantee,
-    KeyTable,
-    Listing,
     Load,
-    LookupContext,
     Reader,
     Role,
     WriteMode,
     Writer,
 )
-from headrace.connectors.driver_source.options import DriverSource
+from headrace.connectors.driver_source import DriverSource
+from headrace.connectors.lookups import KeyTable, Listing, LookupContext
 from headrace.connectors.options import DurationOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.cursor import Offset

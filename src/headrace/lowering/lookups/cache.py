@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
-from headrace.connectors.base import Key, Values
+from headrace.connectors.lookups import Key, Values
 
 TableRows = Sequence[Values]
 """The rows of a key; empty for a key without a row."""

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from headrace.checkpoints.journal import append_line, read_lines
-from headrace.connectors.base import Key, Values
 from headrace.connectors.flatten import json_text, quote_name
+from headrace.connectors.lookups import Key, Values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

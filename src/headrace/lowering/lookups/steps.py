@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.connectors.base import Connector, LookupContext
+from headrace.connectors.base import Connector
+from headrace.connectors.lookups import LookupContext
 from headrace.lowering.counts import Counts
 from headrace.lowering.lookups.snapshots import Snapshots
 from headrace.lowering.lookups.worker import LookupTask

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow
 
-from headrace.connectors.base import Key, KeyReader, KeyTable
+from headrace.connectors.lookups import Key, KeyReader, KeyTable
 from headrace.connectors.retry import portable_errors, retry
 from headrace.lowering.lookups.cache import KeyCache, TableRows
 
