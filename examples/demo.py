@@ -37,11 +37,11 @@ HOURS = 6
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 NEXT = """\
 What to try next:
-  sqlite3 {directory}/fraud.db 'select * from tested'   the cards that were being tested
-  headrace explain {directory}/pipeline.yaml            what Spark runs for it
-  headrace serve                                        run your own jobs; the page is at port 8642
-  less examples/card_fraud/README.md                    what to notice, and what to change
-  less docs/tutorial/index.md                           your own pipeline, in six steps"""
+  sqlite3 {directory}/fraud.db 'select * from tested'        the cards that were being tested
+  .venv/bin/headrace explain {directory}/pipeline.yaml       what Spark runs for it
+  .venv/bin/headrace serve                                   run your own jobs; the page is at port 8642
+  less examples/card_fraud/README.md                         what to notice, and what to change
+  less docs/tutorial/index.md                                your own pipeline, in six steps"""
 
 
 def main() -> None:

@@ -310,12 +310,12 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown type",
         source('{memory: {}, schema: "id strng"}'),
-        f"p.yaml:3:28: schema column 4: unknown type `strng`\n  hint: did you mean `string`? Known: {TYPES}",
+        f"p.yaml:3:28: schema character 4: unknown type `strng`\n  hint: did you mean `string`? Known: {TYPES}",
     ),
     (
         "a type of another language",
         source('{memory: {}, schema: "id varchar"}'),
-        "p.yaml:3:28: schema column 4: unknown type `varchar`\n  hint: write `string`",
+        "p.yaml:3:28: schema character 4: unknown type `varchar`\n  hint: write `string`",
     ),
     (
         "an empty schema",
@@ -331,7 +331,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a schema as a mapping with an unknown type",
         source("{memory: {}, schema: {id: strng}}"),
-        "p.yaml:3:33: column `id`: schema column 1: unknown type `strng`\n"
+        "p.yaml:3:33: column `id`: schema character 1: unknown type `strng`\n"
         f"  hint: did you mean `string`? Known: {TYPES}",
     ),
     (

@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,12 @@ def test_the_root_is_small_sorted_and_complete() -> None:
     assert headrace.__all__ == sorted(headrace.__all__)
     assert len(headrace.__all__) <= 30
     assert all(getattr(headrace, name).__doc__ for name in headrace.__all__)
+
+
+def test_pandas_is_installed_without_extras() -> None:
+    """Spark imports pandas before it sends Arrow batches to Python, for example to a processor."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert [name for name in project["dependencies"] if name.startswith("pandas")]
 
 
 def test_building_a_pipeline_imports_no_pyspark() -> None:

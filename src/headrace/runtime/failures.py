@@ -9,6 +9,7 @@ from headrace.errors import HeadraceError, SourceError
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
 from headrace.lowering.windows.python_aggregates import as_aggregate_error
+from headrace.spark.errors import describe_error, find_expression
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -32,8 +33,18 @@ def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
         return SourceError(
             f"a Python function failed: {_python_reason(text)}", hint="see the traceback in Spark's log"
         )
+    if expression := find_expression(text):
+        what, _ = describe_error(Exception(text))
+        return SourceError(what, where=_locate(graph, expression), hint="see Spark's log")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return SourceError(lines[0] if lines else type(error).__name__, hint="see Spark's log")
+
+
+def _locate(graph: Graph, expression: str) -> str:
+    """Return the location of the step with this expression; empty if no step or several have it."""
+    text = repr(expression)[1:-1]
+    steps = [node for node in graph if text in repr(node)]
+    return graph.where(steps[0]) if len(steps) == 1 else ""
 
 
 def _python_reason(text: str) -> str:

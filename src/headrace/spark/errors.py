@@ -23,10 +23,16 @@ def describe_error(error: Exception) -> tuple[str, str]:
 
 
 def quoted_expression(message: str) -> str:
-    r"""Return the SQL text of a syntax error as the end of a sentence; empty for other errors.
+    r"""Return the SQL text that an error quotes, as the end of a sentence; empty if it quotes none.
 
     >>> quoted_expression("Syntax error at or near end of input.\n\n== SQL ==\namount <\n--------^^^\n")
     ' in `amount <`'
     """
+    expression = find_expression(message)
+    return f" in `{' '.join(expression.split())}`" if expression else ""
+
+
+def find_expression(message: str) -> str:
+    """Return the SQL text that a Spark error quotes; empty if it quotes none."""
     quoted = _QUOTED.search(message)
-    return f" in `{' '.join(quoted[1].split())}`" if quoted else ""
+    return quoted[1] if quoted else ""

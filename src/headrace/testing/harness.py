@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from headrace.durations import Duration, microseconds
+from headrace.errors import OptionError, did_you_mean
 from headrace.functions.arrow import arrow_schema
 from headrace.functions.results import OutputColumns
 from headrace.functions.rows import row_class
@@ -72,7 +73,7 @@ class ProcessorHarness:
         self._due: dict[Any, tuple[int | None, int | None]] = {}
         self._side: dict[str, list[Row]] = {name: [] for name in schemas if name != MAIN}
         self.dead_letters: list[Failed] = []
-        """The rows whose call raised, each with `row`, `key` and `failure`."""
+        """The rows whose call raised or returned an invalid row, each with `row`, `key` and `failure`."""
 
     def rows(self, rows: Sequence[Mapping[str, Any]], *, time: str | None = None) -> list[Row]:
         """Process one micro-batch and return the rows that it emits.
@@ -80,9 +81,14 @@ class ProcessorHarness:
         Args:
             rows: the rows in arrival order, as dicts.
             time: the column of event time, if they have one.
+
+        Raises:
+            OptionError: no row has the column `time` or a key column.
         """
         self._moment.timed = self._moment.timed or time is not None
         names = list(dict.fromkeys(name for row in rows for name in row))
+        if rows:
+            _check_names("column", (*self._keys, *([] if time is None else [time])), names)
         make = row_class(names)
         groups: dict[Any, list[tuple[Row, int | None]]] = {key: [] for key in self._list_due()}
         for row in rows:
@@ -113,7 +119,12 @@ class ProcessorHarness:
         return rows
 
     def side_output(self, name: str) -> list[Row]:
-        """Return the rows of a side output since the last call."""
+        """Return the rows of a side output since the last call.
+
+        Raises:
+            OptionError: the processor declares no such side output.
+        """
+        _check_names("side output", [name], self._side)
         rows, self._side[name] = self._side[name], []
         return rows
 
@@ -152,6 +163,13 @@ class ProcessorHarness:
             row = self._rows[output](*values)
             (main if output == MAIN else self._side[output]).append(row)
         return main
+
+
+def _check_names(noun: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise an error for the first name that is not known."""
+    for name in names:
+        if name not in known:
+            raise OptionError(f"unknown {noun} `{name}`", where="processor", hint=did_you_mean(name, known))
 
 
 def _micros(at: Any) -> int | None:

@@ -31,6 +31,16 @@ def test_exception_in_a_python_udf_keeps_its_reason_and_has_no_internal_frames(
     assert [frame.name for frame in frames[1:]] == ["run"]
 
 
+def test_value_that_cannot_be_cast_is_reported_with_the_step_and_its_expression(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pipeline = Pipeline("cast")
+    rows = pipeline.read("rows", connect.memory(rows=[{"card": "a"}]), schema="card string")
+    rows.select(x="cast(card as int)", step_name="number").write("out", connect.memory())
+    with pytest.raises(SourceError, match=r"`number`: The value 'a' .* cannot be cast .* in `cast"):
+        pipeline.run(until="caught_up", checkpoint=tmp_path)
+
+
 def test_background_thread_that_fails_ends_the_run(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

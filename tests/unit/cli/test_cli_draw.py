@@ -6,6 +6,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from headrace.errors import TranscriptError
+from headrace.testing.drawing import draw
+
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 CASE = """
 name: rows pass
@@ -29,6 +34,17 @@ def test_a_case_that_is_not_there_is_reported(call: Call, write: Callable[[str, 
     assert message.returncode == 2
     assert "no case is named 'rows pas by'" in message.stderr
     assert "rows pass" in message.stderr
+
+
+def test_a_case_without_a_window_is_reported_before_spark_starts(
+    write: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start() -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("headrace.testing.transcripts.runner.test_session", start)
+    with pytest.raises(TranscriptError, match="there is nothing to draw: no step has a window or is a join"):
+        draw(write("cases.yaml", CASE))
 
 
 FRAUD = """

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.cli.commands.run import resume_command
 from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import JsonView, LiveView, PlainView, View, view_for
 from headrace.explain.text import text_of
@@ -111,6 +112,11 @@ def test_rows_that_do_not_add_up_are_reported() -> None:
         summary(status=off).lines()
     )
     assert not summary(status=off).data()["balanced"]
+
+
+def test_the_command_that_resumes_a_fresh_run_does_not_start_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["/bin/headrace", "run", "my fraud.py", "--fresh", "--once"])
+    assert resume_command() == "headrace run 'my fraud.py' --once"
 
 
 def test_drained_run_cannot_be_resumed() -> None:

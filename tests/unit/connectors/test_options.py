@@ -105,7 +105,7 @@ def test_parquet_files_carry_rows_and_others_bytes() -> None:
         ({"path": "x", "format": "raw"}, "files: format: files consist of lines: use `text`"),
         (
             {"path": "x", "schema": "a strin"},
-            "files: schema: schema column 3: unknown type `strin` (did you mean `string`?",
+            "files: schema: schema character 3: unknown type `strin` (did you mean `string`?",
         ),
         (
             {"path": "x", "max_files_per_batch": 0},

@@ -77,37 +77,40 @@ def test_a_schema_knows_its_columns_in_any_case() -> None:
 
 
 REFUSALS = [
-    ("", "schema column 1: expected at least one column, got an empty schema"),
-    ("   ", "schema column 4: expected at least one column, got an empty schema"),
-    ("card strng", "schema column 6: unknown type `strng`\n  hint: did you mean `string`?"),
-    ("a int, b varchar(10)", "schema column 10: unknown type `varchar`\n  hint: write `string`"),
-    ("a qqq", "schema column 3: unknown type `qqq`\n  hint: Known: array, bigint"),
-    ("card", "schema column 5: expected a type, got the end of the text"),
-    ("card string amount double", "schema column 13: expected `,` or the end of the schema, got `amount`"),
-    ("card string,", "schema column 13: expected a column name, got the end of the text"),
+    ("", "schema character 1: expected at least one column, got an empty schema"),
+    ("   ", "schema character 4: expected at least one column, got an empty schema"),
+    ("card strng", "schema character 6: unknown type `strng`\n  hint: did you mean `string`?"),
+    ("a int, b varchar(10)", "schema character 10: unknown type `varchar`\n  hint: write `string`"),
+    ("a qqq", "schema character 3: unknown type `qqq`\n  hint: Known: array, bigint"),
+    ("card", "schema character 5: expected a type, got the end of the text"),
+    ("card string amount double", "schema character 13: expected `,` or the end of the schema, got `amount`"),
+    ("card string,", "schema character 13: expected a column name, got the end of the text"),
     (
         "12 string",
-        "schema column 1: expected a column name, got `12`\n  hint: put an unusual name in backticks",
+        "schema character 1: expected a column name, got `12`\n  hint: put an unusual name in backticks",
     ),
-    ("`` string", "schema column 1: expected a column name"),
-    ("card-no string", "schema column 5: expected a name, a type or a comma, got `-`"),
-    ("`card string", "schema column 1: unclosed `"),
-    ("a int COMMENT 'x", "schema column 15: unclosed '"),
-    ("a int COMMENT x", "schema column 15: expected a comment in quotes, got `x`"),
-    ("a int NOT b", "schema column 11: expected `NULL` after `NOT`, got `b`"),
-    ("a int, A string", "schema column 8: duplicate name `A`"),
-    ("s struct<a:int,a:int>", "schema column 16: duplicate name `a`"),
-    ("a array", "schema column 8: expected `<`, as in array<string>, got the end of the text"),
-    ("a array<int", "schema column 12: expected `,` or `>`, got the end of the text"),
-    ("a map<string>", "schema column 13: expected `,` between the map's key and value types, got `>`"),
-    ("a struct<b int", "schema column 15: expected `,` or `>`, got the end of the text"),
-    ("a decimal(x)", "schema column 11: expected a number of digits, got `x`"),
-    ("a decimal(39,2)", "schema column 11: expected 1 to 38 digits, no more of them after the point"),
-    ("a decimal(2,3)", "schema column 11: expected 1 to 38 digits"),
-    ("a decimal(2,3", "schema column 14: expected `)` after the decimal's digits, got the end of the text"),
-    ("a interval", "schema column 11: expected a unit of time after `interval`, got the end of the text"),
-    ("a interval second to day", "schema column 22: expected a unit finer than `second`, got `day`"),
-    ("a interval year to day", "schema column 20: expected a unit finer than `year`, got `day`"),
+    ("`` string", "schema character 1: expected a column name"),
+    ("card-no string", "schema character 5: expected a name, a type or a comma, got `-`"),
+    ("`card string", "schema character 1: unclosed `"),
+    ("a int COMMENT 'x", "schema character 15: unclosed '"),
+    ("a int COMMENT x", "schema character 15: expected a comment in quotes, got `x`"),
+    ("a int NOT b", "schema character 11: expected `NULL` after `NOT`, got `b`"),
+    ("a int, A string", "schema character 8: duplicate name `A`"),
+    ("s struct<a:int,a:int>", "schema character 16: duplicate name `a`"),
+    ("a array", "schema character 8: expected `<`, as in array<string>, got the end of the text"),
+    ("a array<int", "schema character 12: expected `,` or `>`, got the end of the text"),
+    ("a map<string>", "schema character 13: expected `,` between the map's key and value types, got `>`"),
+    ("a struct<b int", "schema character 15: expected `,` or `>`, got the end of the text"),
+    ("a decimal(x)", "schema character 11: expected a number of digits, got `x`"),
+    ("a decimal(39,2)", "schema character 11: expected 1 to 38 digits, no more of them after the point"),
+    ("a decimal(2,3)", "schema character 11: expected 1 to 38 digits"),
+    (
+        "a decimal(2,3",
+        "schema character 14: expected `)` after the decimal's digits, got the end of the text",
+    ),
+    ("a interval", "schema character 11: expected a unit of time after `interval`, got the end of the text"),
+    ("a interval second to day", "schema character 22: expected a unit finer than `second`, got `day`"),
+    ("a interval year to day", "schema character 20: expected a unit finer than `year`, got `day`"),
     ("a int,\n  b strin", "schema line 2, column 5: unknown type `strin`"),
     ("__position string", "the column name `__position` is reserved"),
 ]
@@ -121,7 +124,7 @@ def test_a_wrong_schema_is_refused_at_its_column(text: str, message: str) -> Non
 
 
 def test_a_refusal_states_whose_schema_it_is() -> None:
-    with pytest.raises(SchemaError, match=r"^source `tx`: schema column 3: unknown type"):
+    with pytest.raises(SchemaError, match=r"^source `tx`: schema character 3: unknown type"):
         Schema.of("a it", where="source `tx`")
 
 
@@ -257,7 +260,7 @@ CLASS_REFUSALS: list[tuple[Any, str]] = [
     (42, 'expected a schema, got 42\n  hint: write "card string'),
     ({}, "expected a schema, got {}"),
     ({"a": 1}, "column `a`: expected a type, got 1"),
-    ({"a": "strin"}, "column `a`: schema column 1: unknown type `strin`"),
+    ({"a": "strin"}, "column `a`: schema character 1: unknown type `strin`"),
 ]
 
 

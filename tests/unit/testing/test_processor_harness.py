@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +18,7 @@ import pyarrow
 import pytest
 
 from headrace import Pipeline, Processor, connect, state, timers
+from headrace.errors import OptionError
 from headrace.functions.batch_note import BatchNote
 from headrace.functions.rows import row_class
 from headrace.functions.totals import CallTotals
@@ -25,6 +26,7 @@ from headrace.processors.codec import dump, load
 from headrace.processors.runtime import Moment, ProcessorRuntime
 from headrace.processors.visit import describe_state
 from headrace.testing import processor
+from headrace.testing.harness import ProcessorHarness
 
 
 class Counting(Processor):
@@ -174,3 +176,41 @@ class Nowhere(tzinfo):
 def test_state_rejects_what_cannot_be_read_back(value: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         dump(value)
+
+
+class Echo(Processor):
+    output = "k string"
+
+    def process(self, row: Any) -> Iterator[dict[str, Any]]:
+        yield {"k": row.k}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda it: it.rows([{"kk": "a"}]), "processor: unknown column `k`\n  hint: did you mean `kk`?"),
+        (lambda it: it.rows([{"k": "a", "t": 1}], time="ts"), "processor: unknown column `ts`\n  hint: "),
+        (lambda it: it.side_output("large"), "processor: unknown side output `large`"),
+    ],
+)
+def test_harness_names_what_is_unknown(call: Callable[[ProcessorHarness], object], message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        call(processor(Echo, key="k"))
+    assert str(caught.value).startswith(message)
+
+
+def test_row_that_does_not_fit_the_output_is_a_dead_letter_of_the_harness() -> None:
+    class Wrong(Processor):
+        output = "k string"
+
+        def process(self, row: Any) -> Iterator[dict[str, Any]]:
+            yield {"x": row.k}
+
+    wrong = processor(Wrong, key="k")
+    assert wrong.rows([{"k": "a"}]) == []
+    [letter] = wrong.dead_letters
+    assert "x" in str(letter.failure)
+
+
+def test_harness_accepts_a_batch_without_rows() -> None:
+    assert processor(Echo, key="k").rows([], time="ts") == []

@@ -131,7 +131,7 @@ def run(
         _follow(handle, view, interrupts)
     ending = "stopped" if interrupts.count else _ENDINGS[options.until]
     seconds = time.monotonic() - began
-    command = "" if ending == "drained" else _command()
+    command = "" if ending == "drained" else resume_command()
     view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command))
 
 
@@ -204,7 +204,7 @@ def _follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
         follow(handle, view, interrupts)
     except KeyboardInterrupt:
         print_message("stopped at once; the next run processes the current micro-batch again", "warn")
-        print_message(f"to resume: {_command()}")
+        print_message(f"to resume: {resume_command()}")
         _exit_now(INTERRUPTED)
     except HeadraceError:
         print_message(
@@ -221,6 +221,6 @@ def _exit_now(status: int) -> None:
     os._exit(status)
 
 
-def _command() -> str:
-    """Return the command line as it was typed."""
-    return shlex.join(["headrace", *sys.argv[1:]])
+def resume_command() -> str:
+    """Return the command line that resumes this run: as it was typed, but without a new checkpoint."""
+    return shlex.join(["headrace", *(word for word in sys.argv[1:] if word != "--fresh")])

@@ -27,7 +27,7 @@ def invalid(what: str, hint: str = "", *, where: str = "", kind: str = INVALID) 
     Args:
         what: the problem; for the `EXPECTED` kinds only the expectation, such as "a number".
         hint: how to fix it.
-        where: a location inside the value, such as "schema column 4".
+        where: a location inside the value, such as "schema character 4".
         kind: one of the types above.
     """
     return PydanticCustomError(kind, "{what}", {"what": what, "hint": hint, "where": where})

@@ -41,10 +41,12 @@ def draw(path: str | Path, *, case: str = "", step: str = "", spark: SparkSessio
     >>> draw("docs/transcripts/tumbling.transcript.yaml").startswith("<svg ")
     True
     """
-    from headrace.testing.drawing.recorder import record
+    from headrace.testing.drawing.recorder import record, step_to_draw
     from headrace.testing.transcripts.runner import test_session
 
     cases = select_cases(path, case)
+    for each in cases:
+        step_to_draw(each, step)  # raises before Spark starts
     session = spark or test_session()
     return draw_recordings(record(each, session, step=step) for each in cases)
 
