@@ -35,8 +35,8 @@ def test_newest_rows_come_first_and_can_be_searched(tmp_path: Path) -> None:
 
 
 def test_late_row_shows_by_how_much(tmp_path: Path) -> None:
-    rows = [{"reason": "too_late", "late_by": 265.396}, {"reason": "no_event_time", "late_by": None}]
-    write_rows(tmp_path, "totals.late", *rows)
+    late, undated = {"reason": "too_late", "late_by": 265.396}, {"reason": "no_event_time", "late_by": None}
+    write_rows(tmp_path, "totals.late", late, undated)
     reasons = [row.reason for row in read_rows(tmp_path, "totals.late")]
     assert reasons == ["no_event_time", "late by 4 min 25 s"]
 

@@ -65,14 +65,15 @@ on("tick", ({t}) => document.querySelectorAll("time[data-ago]").forEach(element 
   write(element, age(Math.max(1, Math.floor(t - Date.parse(element.dateTime) / 1000))) + " ago");
 }));
 
-// parts of a page that the stream does not carry: read again every few seconds, and when the state changes
+// parts of a page that the stream does not carry: read again when the state changes, some every few seconds
 const REREAD = 5000;
-let due = Date.now() + REREAD, state;
-on("tick", async message => {
-  if (state !== undefined && message.state !== state) due = 0;
-  state = message.state;
-  const parts = [...document.querySelectorAll("[data-reread]")];
-  if (!parts.length || Date.now() < due) return;
+let due = Date.now() + REREAD, health;
+on("tick", async ({state, reason}) => {
+  const before = health;
+  health = `${state} ${reason}`;
+  const changed = before !== undefined && before !== health;
+  const parts = [...document.querySelectorAll(changed ? "[data-reread]" : "[data-reread=always]")];
+  if (!parts.length || (!changed && Date.now() < due)) return;
   due = Date.now() + REREAD;
   const response = await fetch(location.href).catch(() => null);
   if (!response?.ok) return;
