@@ -87,7 +87,7 @@ PAGES = {
 }
 PARTS = {
     "#graph": "#graph .react-flow__node",
-    ".plot": ".plot canvas, .plot .waiting",
+    ".plot": ".plot canvas, #unmeasured:not([hidden])",
     "#editor": ".cm-content",
     "[hx-trigger=load]": "#executors-title, [hx-trigger=load] h2",
 }

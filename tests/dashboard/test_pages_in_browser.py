@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from headrace.dashboard.feeds.base import Viewer
+from headrace.dashboard.feeds.base import AlertView, History, Viewer
 from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_feed
 from tests.dashboard.simulated import SimulatedFeed
 
@@ -29,6 +31,7 @@ PAGES = (
     "/users",
     "/about",
     "/login",
+    "/nowhere",
 )
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 expect.set_options(timeout=TIMEOUT_MS)
@@ -273,6 +276,72 @@ def test_page_turns_grey_when_the_connection_is_lost(tmp_path: Path, open_page: 
         expect(page.locator("#live")).to_have_text("● Live")
     expect(page.locator("#live")).to_contain_text("No data for")
     assert "lost" in (page.locator("body").get_attribute("class") or "")
+
+
+@pytest.mark.parametrize(("path", "title"), [("/jobs/none", "No such job"), ("/nowhere", "No such page")])
+def test_unknown_address_shows_the_way_back(
+    path: str, title: str, simulated_url: str, open_page: OpenPage
+) -> None:
+    page = open_page(simulated_url + path)
+    expect(page.get_by_role("heading", name=title)).to_be_visible()
+    page.get_by_role("link", name="All jobs").click()
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    assert page.request.get(simulated_url + path).json()  # a program gets JSON
+
+
+def test_alert_appears_without_a_reload(tmp_path: Path, open_page: OpenPage) -> None:
+    class Quiet(SimulatedFeed):
+        firing = False
+
+        def alerts(self) -> Sequence[AlertView]:
+            return super().alerts() if self.firing else []
+
+    feed = Quiet(tmp_path)
+    with serve_feed(feed) as url:
+        page = open_page(f"{url}/alerts")
+        expect(page.locator(".title")).to_contain_text("None is firing")
+        feed.firing = True
+        expect(page.locator(".title")).to_contain_text("2 firing")
+        expect(page.get_by_role("row", name="base-stations").first).to_contain_text("lag above 1 M rows")
+
+
+def test_relative_times_stay_current(tmp_path: Path, open_page: OpenPage) -> None:
+    feed = SimulatedFeed(tmp_path)
+    feed.started = time.time()
+    with serve_feed(feed) as url:
+        page = open_page(url + JOB)
+        submitted = page.locator("#facts time")
+        before = submitted.inner_text()
+        expect(submitted).not_to_have_text(before)
+        expect(submitted).to_contain_text("ago")
+
+
+def test_job_without_measurements_has_one_line_in_place_of_charts(
+    tmp_path: Path, open_page: OpenPage
+) -> None:
+    class Unmeasured(SimulatedFeed):
+        def history(self, job: str, seconds: float) -> History:
+            return History({"t": []})
+
+    with serve_feed(Unmeasured(tmp_path)) as url:
+        page = open_page(f"{url}{JOB}/metrics")
+        expect(page.locator("#unmeasured")).to_have_text("No measurements in this time range")
+        expect(page.locator("figure:visible")).to_have_count(0)
+
+
+def test_charts_without_values_are_named_in_one_line(tmp_path: Path, open_page: OpenPage) -> None:
+    class WithoutLag(SimulatedFeed):
+        def history(self, job: str, seconds: float) -> History:
+            whole = super().history(job, seconds)
+            return History({name: column for name, column in whole.columns.items() if "lag" not in name})
+
+    with serve_feed(WithoutLag(tmp_path)) as url:
+        page = open_page(f"{url}{JOB}/metrics")
+        expect(page.locator(".plot canvas")).to_have_count(7)
+        expect(page.locator("#unmeasured")).to_contain_text("lag per partition")
+        page.goto(url + JOB)  # batch durations take the place of the lag
+        expect(page.get_by_text("Batch duration")).to_be_visible()
+        expect(page.locator("#unmeasured")).to_be_hidden()
 
 
 def test_empty_service_shows_the_next_step(tmp_path: Path, open_page: OpenPage) -> None:

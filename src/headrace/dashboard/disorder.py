@@ -54,7 +54,9 @@ def recommendation(figures: JobFigures) -> str:
     ('20 seconds', '1 millisecond')
     >>> recommendation(JobFigures(recommended_ms=32_767)), recommendation(JobFigures(recommended_ms=319))
     ('33 seconds', '320 milliseconds')
+    >>> recommendation(JobFigures(recommended_ms=6_143))
+    '7 seconds'
     """
     milliseconds = max(figures.recommended_ms or 0, 1)
-    unit = 1000 if milliseconds > 10_000 else 10 ** max(0, len(str(milliseconds)) - 2)
+    unit = 1000 if milliseconds > 5_000 else 10 ** max(0, len(str(milliseconds)) - 2)
     return text(math.ceil(milliseconds / unit) * unit * 1000)

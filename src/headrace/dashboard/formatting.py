@@ -83,10 +83,12 @@ def age(moment: float | None, now: float | None = None) -> str:
 
     >>> age(100.0, now=160.0)
     '1 min'
+    >>> age(100.0, now=108.3)
+    '8 s'
     """
     if not moment:
         return NOTHING
-    return duration(max(1.0, (time.time() if now is None else now) - moment))
+    return duration(max(1, int((time.time() if now is None else now) - moment)))
 
 
 def instant(moment: float | None) -> str:
@@ -98,22 +100,35 @@ def instant(moment: float | None) -> str:
     return NOTHING if moment is None else f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def moment(at: float | None, text: str = "") -> Markup:
-    """Return a moment as an element with its absolute time; a script of the pages adds the local time.
+def utc(text: str | None) -> str:
+    """Format the text of a moment, as the driver reports it, in UTC with seconds.
 
-    >>> moment(0.5, "2 min ago")
-    Markup('<time datetime="1970-01-01T00:00:00Z" title="1970-01-01 00:00:00 UTC">2 min ago</time>')
+    >>> utc("2026-03-02T09:41:20.173Z"), utc(None) == NOTHING
+    ('2026-03-02 09:41:20 UTC', True)
     """
-    if not at:
-        return Markup(NOTHING)
-    shown = instant(at)
-    date = f"{shown[:10]}T{shown[11:19]}Z"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(date, shown, text or shown)
+    return f"{text[:19].replace('T', ' ')} UTC" if text else NOTHING
+
+
+def moment(at: float | None) -> Markup:
+    """Return a moment as an element; a script of the pages adds the local time on hover.
+
+    >>> print(moment(0.5).removesuffix("1970-01-01 00:00:00 UTC</time>"))
+    <time datetime="1970-01-01T00:00:00Z" title="1970-01-01 00:00:00 UTC">
+    """
+    return _time(at, Markup("<time"), instant(at))
 
 
 def ago(at: float | None) -> Markup:
-    """Return the time since a moment, with the absolute time on hover."""
-    return moment(at, f"{age(at)} ago")
+    """Return the time since a moment, which a script keeps current, with the absolute time on hover."""
+    return _time(at, Markup("<time data-ago"), f"{age(at)} ago")
+
+
+def _time(at: float | None, tag: Markup, text: str) -> Markup:
+    if not at:
+        return Markup(NOTHING)
+    absolute = instant(at)
+    date = f"{absolute[:10]}T{absolute[11:19]}Z"
+    return tag + Markup(' datetime="{}" title="{}">{}</time>').format(date, absolute, text)
 
 
 def cell(value: object) -> str:

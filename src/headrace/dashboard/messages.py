@@ -25,6 +25,7 @@ def jobs_message(jobs: Sequence[JobView]) -> dict[str, Any]:
     """Return the message of the jobs page."""
     summary = summary_of(jobs)
     return {
+        "t": time.time(),
         "summary": {"severity": summary.severity, "icon": summary.icon, "reason": summary.reason},
         "jobs": {job.id: job_cells(job) for job in jobs},
     }
@@ -62,7 +63,6 @@ def job_message(feed: Feed, job: JobView, graph: dict[str, Any] | None) -> dict[
         "kpi": kpis_of(job),
         "nodes": nodes,
         "edges": {} if graph is None else {edge["id"]: _edge(edge, nodes) for edge in graph["edges"]},
-        "attempts": job.attempts,
     }
 
 
@@ -75,13 +75,11 @@ def kpis_of(job: JobView) -> dict[str, str]:
         "p99": text.milliseconds(figures.p99),
         "lag": text.number(figures.lag, "rows") if figures.lag is not None else text.NOTHING,
         "delay": text.duration(figures.watermark_delay),
-        "watermark": (figures.watermark or "").replace("T", " ")[:19],
+        "watermark": text.utc(figures.watermark) if figures.watermark else "",
         "slowest": figures.slowest_partition and f"slowest: {figures.slowest_partition}",
         "state": text.number(state, "B") if state is not None else text.number(figures.state_rows),
         "late": text.count(figures.late),
         "dead_letters": text.count(figures.dead_letters),
-        "rows_in": text.count(figures.rows_in),
-        "rows_out": text.count(figures.rows_out),
     }
 
 
@@ -102,10 +100,10 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "late": step.late,
         "dead_letters": step.dead_letters,
         "lag": text.count(step.lag),
-        "watermark": step.watermark or text.NOTHING,
+        "watermark": text.utc(step.watermark),
         "pressure": node["stateful"] and _is_pressed(step),
         "balanced": step.balanced,
-        "failed": job.state == "failed" and is_named(node["id"], job.error or ""),
+        "failed": job.state in ("failed", "restarting") and is_named(node["id"], job.error or ""),
         "accounting": dict(step.accounting),
         "rules": dict(step.rules),
         "faults": list(step.faults),

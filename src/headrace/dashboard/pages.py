@@ -6,8 +6,10 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
+from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard import charts, live
@@ -43,6 +45,14 @@ def add_pages(app: FastAPI, feed: Feed | None = None) -> None:
     app.include_router(live.router)
     app.include_router(sample_runs.router)
     app.include_router(router)
+
+    @app.exception_handler(StarletteHTTPException)
+    async def answer(request: Request, error: StarletteHTTPException) -> Response:
+        """Answer with a page if a browser opened one, else with JSON."""
+        is_page = not request.url.path.startswith(("/api/", "/ui/", "/static/"))
+        if is_page and "text/html" in request.headers.get("accept", ""):
+            return render(request, "error.html", error.status_code, detail=error.detail)
+        return await http_exception_handler(request, error)
 
 
 def _job(job: str, feed: FeedOf) -> JobView:

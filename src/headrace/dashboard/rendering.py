@@ -13,7 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from headrace.dashboard import formatting
 from headrace.dashboard.assets import ASSETS
 from headrace.dashboard.feeds.base import Viewer
-from headrace.dashboard.health import actions_of, health_of
+from headrace.dashboard.health import health_of
 
 HERE = Path(__file__).parent
 HEADERS = {
@@ -35,7 +35,6 @@ _environment = Environment(
     lstrip_blocks=True,
 )
 _environment.filters |= {
-    "number": formatting.number,
     "count": formatting.count,
     "duration": formatting.duration,
     "milliseconds": formatting.milliseconds,
@@ -43,10 +42,10 @@ _environment.filters |= {
     "instant": formatting.instant,
     "moment": formatting.moment,
     "ago": formatting.ago,
-    "sparkline": formatting.sparkline,
+    "utc": formatting.utc,
     "cell": formatting.cell,
 }
-_environment.globals |= {"health_of": health_of, "actions_of": actions_of, "version": version("headrace")}
+_environment.globals |= {"health_of": health_of, "version": version("headrace")}
 _environment.globals["static"] = f"/static/{ASSETS.version}"
 
 

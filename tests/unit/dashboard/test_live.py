@@ -102,3 +102,11 @@ def test_backlog_of_a_busy_step_is_backpressure() -> None:
     assert pressure(5_000, None)
     assert not pressure(5_000, 0.4)
     assert not pressure(100, 0.98)  # the next batch reads it
+
+
+def test_step_named_in_the_error_is_marked_until_the_next_attempt_runs() -> None:
+    def failed(state: str) -> object:
+        job = JobView("1", "orders", state, error="tx: no such file")
+        return node_figures(job, {"id": "tx", "parts": ["tx"], "stateful": False})["failed"]
+
+    assert [failed(state) for state in ("restarting", "failed", "running")] == [True, True, False]

@@ -34,6 +34,13 @@ def test_newest_rows_come_first_and_can_be_searched(tmp_path: Path) -> None:
     assert [row.values["card"] for row in read_rows(tmp_path, "totals.late", search="C1")] == ["c1"]
 
 
+def test_late_row_shows_by_how_much(tmp_path: Path) -> None:
+    late, undated = {"reason": "too_late", "late_by": 265.396}, {"reason": "no_event_time", "late_by": None}
+    write_rows(tmp_path, "totals.late", late, undated)
+    reasons = [row.reason for row in read_rows(tmp_path, "totals.late")]
+    assert reasons == ["no_event_time", "late by 4 min 25 s"]
+
+
 def test_outputs_with_rows_are_listed_first(tmp_path: Path) -> None:
     write_rows(tmp_path, "a.late")
     write_rows(tmp_path, "tx.dead_letters", {"reason": "r"})

@@ -7,7 +7,7 @@ const short = value => {
 };
 const lasting = seconds => {
   if (seconds <= 0) return "0";
-  for (const [size, unit] of [[86400, " d"], [3600, " h"], [60, " min"], [1, " s"]]) if (seconds >= (size === 1 ? 1 : 2 * size)) return +(seconds / size).toPrecision(3) + unit;
+  for (const [size, unit] of [[86400, " d"], [3600, " h"], [60, " min"], [1, " s"]]) if (seconds >= (size === 1 || seconds % size === 0 ? size : 2 * size)) return +(seconds / size).toPrecision(3) + unit;
   return +(seconds * 1000).toPrecision(3) + " ms";
 };
 const FORMATS = {ms: value => lasting(value / 1000), s: lasting, B: value => short(value).replace(/(?: (.))?$/, " $1B")};
@@ -17,10 +17,11 @@ const TIMES = [...[1, 2, 5, 10, 20, 50, 100, 200, 500].map(ms => ms / 1000), 1, 
 const STEPS = {ms: TIMES.map(seconds => seconds * 1000), s: TIMES, rows: WHOLE, records: WHOLE};
 const MOST_SERIES = 6;
 const isLocal = () => localStorage.getItem("zone") === "local";
-const clock = (seconds, withDate) => {
+const clock = (seconds, from = 11, to = 19) => {
   const shift = isLocal() ? new Date(seconds * 1000).getTimezoneOffset() * 60 : 0;
-  return new Date((seconds - shift) * 1000).toISOString().slice(withDate ? 5 : 11, withDate ? 16 : 19).replace("T", " ");
+  return new Date((seconds - shift) * 1000).toISOString().slice(from, to).replace("T", " ");
 };
+const ticks = (times, span) => times.map(time => span > 86400 ? clock(time, 5, 16) : clock(time, 11, times.every(each => each % 60 === 0) ? 16 : 19));
 
 export class Charts {
   constructor(charts) {
@@ -48,19 +49,26 @@ export class Charts {
   }
 
   draw(anew = false) {  // a new plot, for another theme, or new values in the old one, which keeps its crosshair
-    const empty = this.charts.every(chart => !this.measured(Object.assign(chart, {shown: this.series(chart)})));
-    document.querySelector(".charts").classList.toggle("unmeasured", empty);
+    this.charts.forEach(chart => { chart.shown = this.series(chart); });
+    this.nameUnmeasured();
     for (const chart of this.charts) {
       const shown = this.series(chart), layout = `${this.margin(chart)} ${shown}`, same = layout === chart.layout;
       Object.assign(chart, {shown, layout});
-      if (chart.plot && same && !anew && this.measured(chart)) { chart.plot.setData(this.data(chart)); continue; }
+      if (chart.plot && same && !anew && this.measured(chart) && !this.replaced(chart)) { chart.plot.setData(this.data(chart)); continue; }
       chart.plot?.destroy();
       chart.element.textContent = "";
       chart.plot = null;
-      if (this.replaced(chart)) continue;
-      if (this.measured(chart)) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
-      else chart.element.innerHTML = `<div class="waiting">${chart.id === "lag" && this.columns.t.length > 1 ? "The sources report no lag" : "No measurements yet in this time range"}</div>`;
+      chart.element.parentElement.hidden = !this.measured(chart) || this.replaced(chart);
+      if (!chart.element.parentElement.hidden) chart.plot = new uPlot(this.options(chart), this.data(chart), chart.element);
     }
+  }
+
+  nameUnmeasured() {  // one line in place of empty charts
+    const missing = this.charts.filter(chart => chart.id !== "step" && !this.measured(chart) && !this.replacement(chart));
+    const all = missing.length && this.charts.every(chart => !this.measured(chart));
+    const note = document.getElementById("unmeasured");
+    note.hidden = !missing.length;
+    note.textContent = all ? "No measurements in this time range" : `Not measured in this time range: ${missing.map(chart => chart.title.toLowerCase()).join(", ")}`;
   }
 
   series(chart) {  // those of the chart, and the highest of the columns with its prefix
@@ -70,13 +78,12 @@ export class Charts {
     return [...chart.series, ...others.slice(0, MOST_SERIES - chart.series.length).map(name => [name, name.slice(chart.prefix.length)])];
   }
 
-  replaced(chart) {  // of a chart without values and the one in its place, one is visible
-    const other = this.charts.find(each => each.id === chart.instead_of || each.instead_of === chart.id);
-    if (!other || this.columns.t.length < 2) return Boolean(chart.instead_of);
-    other.shown ??= this.series(other);
-    const replaced = chart.instead_of ? this.measured(other) : !this.measured(chart);
-    chart.element.parentElement.hidden = replaced;
-    return replaced;
+  replacement(chart) {  // the chart in place of one without values, or of which this one takes the place
+    return this.charts.find(each => each.id === chart.instead_of || each.instead_of === chart.id);
+  }
+
+  replaced(chart) {
+    return Boolean(chart.instead_of) && this.measured(this.replacement(chart));
   }
 
   measured(chart) {
@@ -95,7 +102,7 @@ export class Charts {
       width: chart.element.clientWidth, height: HEIGHT, padding: [10, this.margin(chart), 0, 0], legend: {show: false},
       cursor: {sync: {key: "job"}, y: false, points: {size: 6}}, scales: {y: scale},
       axes: [
-        {...axis, space: 70, size: 26, values: (_, values) => values.map(value => clock(value, this.columns.t.at(-1) - this.columns.t[0] > 86400))},
+        {...axis, space: 60, size: 26, values: (_, values) => ticks(values, this.columns.t.at(-1) - this.columns.t[0])},
         {...axis, size: 54, ...(chart.scale === "log" ? {grid: {...axis.grid, filter: onlyLabelled}, filter: onlyLabelled} : {}), ...(STEPS[chart.unit] && chart.scale !== "log" ? {incrs: STEPS[chart.unit]} : {}), values: (_, values) => values.map(value => value === null ? "" : format(chart, value))},
       ],
       series: [{}, ...chart.shown.map(([, label], index) => ({label, stroke: css("--s" + (index + 1)), width: 1.5, points: {show: false}, spanGaps: false}))],
@@ -141,12 +148,12 @@ function drawLabels(plot) {  // at the last value of each series, pushed apart
   }).reverse().sort((a, b) => a.y - b.y);
   const gap = 12 * ratio;
   ends.forEach((end, index) => { end.y = Math.max(end.y + 4 * ratio, index ? ends[index - 1].y + gap : 0); });
-  const over = ends.length ? Math.max(0, ends.at(-1).y - bottom) : 0;
+  ends.reverse().forEach((end, index) => { end.y = Math.min(end.y, index ? ends[index - 1].y - gap : bottom); });
   const {ctx} = plot;
   ctx.save();
   ctx.font = `600 ${11 * ratio}px system-ui`;
   ctx.textAlign = "left";
-  for (const {series, x, y} of ends) { ctx.fillStyle = series._stroke; ctx.fillText(series.label, x + 4 * ratio, y - over); }
+  for (const {series, x, y} of ends) { ctx.fillStyle = series._stroke; ctx.fillText(series.label, x + 4 * ratio, y); }
   ctx.restore();
 }
 

@@ -2,8 +2,8 @@
 const h = React.createElement;
 const {ReactFlow: Flow, Handle, BaseEdge, EdgeLabelRenderer, getBezierPath} = window.ReactFlow;
 
-function layout(plan, {width, height}) {
-  const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: 96, nodesep: 20}).setDefaultEdgeLabel(() => ({}));
+function layout(plan, {width, height, gap}) {
+  const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: gap, nodesep: gap / 4}).setDefaultEdgeLabel(() => ({}));
   plan.nodes.forEach(node => graph.setNode(node.id, {width, height}));
   plan.edges.forEach(edge => graph.setEdge(edge.source, edge.target));
   dagre.layout(graph);
@@ -13,7 +13,7 @@ function layout(plan, {width, height}) {
 }
 
 export function mountGraph(element, plan, {figures = null, onSelect = () => {}} = {}) {
-  const size = {width: 184, height: figures ? 88 : 56};
+  const size = figures ? {width: 184, height: 88, gap: 88} : {width: 136, height: 48, gap: 40};  // a preview is small
   const {at, wide, high} = layout(plan, size);
   const least = figures ? 0.72 : 0.45;  // the smallest readable zoom
   let now = figures;
@@ -55,7 +55,8 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
     const x = fits ? (element.clientWidth - wide * zoom) / 2 : 16;
     flow.setViewport({x, y: Math.max(16, (element.clientHeight - high * readable) / 2), zoom: readable});
   };
-  if (figures) element.style.minHeight = Math.min(560, Math.max(176, high * Math.max(least, Math.min(1, (element.clientWidth - 32) / wide)) + 48)) + "px";
+  const scale = Math.max(least, Math.min(1, (element.clientWidth - 32) / wide));
+  element.style.minHeight = Math.min(560, Math.max(figures ? 176 : 96, high * scale + 48)) + "px";
   const onInit = flow => { place(flow); new ResizeObserver(() => place(flow)).observe(element); };
   const root = ReactDOM.createRoot(element);
   root.render(h(Flow, {
@@ -70,14 +71,9 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
 }
 
 function notes(live) {
-  const notes = [];
-  if (live.failed) notes.push(h("span", {key: "f", className: "bad"}, "✕ failed"));
-  if (live.balanced === false) notes.push(h("span", {key: "b", className: "warn"}, "✕ rows lost"));
-  if (live.pressure) notes.push(h("span", {key: "p", className: "warn"}, "▲ backpressure"));
-  if (live.late) notes.push(h("span", {key: "l", className: "warn"}, `▲ ${live.late} late`));
-  if (live.dead_letters) notes.push(h("span", {key: "d", className: "warn"}, `▲ ${live.dead_letters} dead letters`));
-  if (notes.length) return notes.slice(0, 2);
-  if (live.busy !== null) notes.push(h("span", {key: "u"}, `${Math.round(live.busy * 100)} % busy`));
-  if (live.state) notes.push(h("span", {key: "s"}, live.state));
-  return notes;
+  const bad = [live.failed && "failed", live.balanced === false && "rows lost"].filter(Boolean);
+  const warn = [live.pressure && "backpressure", live.late && `${live.late} late`, live.dead_letters && `${live.dead_letters} dead letter${live.dead_letters === 1 ? "" : "s"}`].filter(Boolean);
+  if (bad.length) return [h("span", {key: "bad", className: "bad"}, "✕ " + bad.join(", "))];
+  if (warn.length) return [h("span", {key: "warn", className: "warn"}, "▲ " + warn.slice(0, 2).join(", "))];
+  return [live.busy !== null && `${Math.round(live.busy * 100)} % busy`, live.state].filter(Boolean).map(text => h("span", {key: text}, text));
 }

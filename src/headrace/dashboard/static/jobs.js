@@ -1,5 +1,5 @@
 // The table of jobs: cells change in place; a new job, or one whose health changes, reloads the rows.
-import {$, on, request, toast} from "./shell.js";
+import {$, on, request, toast, write} from "./shell.js";
 
 const cells = row => row.querySelectorAll("[data-cell]");
 on("tick", ({jobs, summary}) => {
@@ -10,8 +10,7 @@ on("tick", ({jobs, summary}) => {
     const job = jobs[row.dataset.job];
     if (!job) { row.remove(); continue; }
     for (const cell of cells(row)) {
-      const text = job[cell.dataset.cell];
-      if (cell.textContent !== text) cell.textContent = text;
+      write(cell, job[cell.dataset.cell]);
       if (cell.dataset.cell === "state") cell.className = "tone " + job.severity;
     }
     const path = row.querySelector("[data-path]");

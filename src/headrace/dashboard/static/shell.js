@@ -38,17 +38,52 @@ export async function request(method, url, body) {
 export function show(message, root = document) {
   for (const element of root.querySelectorAll("[data-live]")) {
     const value = element.dataset.live.split("/").reduce((part, key) => part?.[key], message);
-    if (value !== undefined && element.textContent !== String(value)) element.textContent = value;
+    if (value !== undefined) write(element, String(value));
   }
 }
-function addLocalTimes(root) {  // the absolute time on hover, in UTC and local
-  for (const element of root.querySelectorAll("time[datetime]:not([data-local])")) {
+export function write(element, text) {  // what is zero or not measured is muted
+  if (element.textContent !== text) element.textContent = text;
+  element.classList.toggle("nil", text === "0" || text === "–");
+}
+function addLocalTimes() {  // the absolute time on hover, in UTC and local
+  for (const element of document.querySelectorAll("time[datetime]:not([data-local])")) {
     element.dataset.local = "";
     element.title += " · local " + new Date(element.dateTime).toLocaleString();
   }
 }
-addLocalTimes(document);
-document.addEventListener("htmx:after:swap", () => addLocalTimes(document));
+addLocalTimes();
+document.addEventListener("htmx:after:swap", addLocalTimes);
+
+// relative times: every element with data-ago, by the clock of the service
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+function age(seconds) {  // as the function of this name in formatting.py
+  const at = UNITS.findIndex(([size]) => seconds >= size), [size, unit] = UNITS[at], [part, smaller] = UNITS[at + 1] ?? [1, ""];
+  const whole = Math.floor(seconds / size), rest = Math.floor(seconds % size / part);
+  return `${whole} ${unit}` + (smaller && whole < 10 && rest ? ` ${rest} ${smaller}` : "");
+}
+on("tick", ({t}) => document.querySelectorAll("time[data-ago]").forEach(element => {
+  write(element, age(Math.max(1, Math.floor(t - Date.parse(element.dateTime) / 1000))) + " ago");
+}));
+
+// parts of a page that the stream does not carry: read again when the state changes, some every few seconds
+const REREAD = 5000;
+let due = Date.now() + REREAD, health;
+on("tick", async ({state, reason}) => {
+  const before = health;
+  health = `${state} ${reason}`;
+  const changed = before !== undefined && before !== health;
+  const parts = [...document.querySelectorAll(changed ? "[data-reread]" : "[data-reread=always]")];
+  if (!parts.length || (!changed && Date.now() < due)) return;
+  due = Date.now() + REREAD;
+  const response = await fetch(location.href).catch(() => null);
+  if (!response?.ok) return;
+  const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
+  for (const part of parts.filter(each => !each.contains(document.activeElement))) {  // the focus stays
+    const next = fresh.getElementById(part.id);
+    if (next) part.replaceChildren(...next.childNodes);
+  }
+  addLocalTimes();
+});
 const topic = document.body.dataset.topic;
 if (topic) {
   follow("/ui/events/" + topic, {

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headrace.dashboard.formatting import duration
 from headrace.runtime.unrouted import DIRECTORY
 
 KINDS = {"dead_letters": "dead letters", "late": "late data", "timeouts": "timeouts", "faults": "faults"}
@@ -110,6 +111,8 @@ def _lines(directory: Path) -> Iterator[str]:
 def _row(content: dict[str, Any]) -> StoredRow:
     values = {name: _text(name, value) for name, value in content.items() if value is not None}
     reason = values.pop("reason", "")
+    if reason == "too_late" and isinstance(content.get("late_by"), int | float):
+        reason = f"late by {duration(content['late_by'])}"
     summary = values.get("raw") or ", ".join(f"{name}={value}" for name, value in values.items())
     return StoredRow(reason, summary, values)
 
