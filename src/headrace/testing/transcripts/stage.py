@@ -17,7 +17,7 @@ from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.plan.graph import Graph
 from headrace.runtime.progress.row_accounting import RowAccounting
-from headrace.runtime.queries import PlannedQuery, QueryPlanner
+from headrace.runtime.queries.planner import PlannedQuery, QueryPlanner
 from headrace.runtime.virtual_time import Clock, Feed, quick_session
 from headrace.spark.gateway import silent_callbacks
 from headrace.steps.endpoints.sink import Sink
@@ -34,7 +34,6 @@ from headrace.testing.transcripts.script import output_of, times_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.plan.queries import Query
     from headrace.rules.tables import RuleTable
     from headrace.yaml.positions import Value
 
@@ -207,6 +206,7 @@ class Stage:
             self._session,
             self._graph,
             self._directory,
+            self._heartbeats,
             build_inputs=self._inputs,
             build_writer=lambda sink: CollectingWriter(self.collectors[sink.name]),
         )
@@ -222,14 +222,8 @@ class Stage:
                 checkpoint=str(planned.checkpoint / "spark"),
             )
 
-    def _inputs(self, query: Query) -> StreamInputs:
-        inputs = _ScriptedInputs(
-            self._session,
-            self._graph.name,
-            self._directory,
-            self._heartbeats,
-            primary_reader_of=query.primary_reader_of,
-        )
+    def _inputs(self, *arguments: Any, **options: Any) -> _ScriptedInputs:
+        inputs = _ScriptedInputs(*arguments, **options)
         inputs.feeds = self.feeds
         inputs.tables = self._tables
         inputs.partitioned = self._partitioned
