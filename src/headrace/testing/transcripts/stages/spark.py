@@ -46,16 +46,16 @@ class Stage:
 
     def __init__(self, spark: SparkSession, case: Case, *, also: tuple[str, ...] = ()) -> None:
         """Start the pipeline of a case; `also` adds outputs to collect."""
-        self._session = quick_session(spark)
+        self.session = quick_session(spark)
         self._graph = with_outputs(case.graph, tuple(dict.fromkeys([*case.outputs, *also])))
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-", dir=_quick_directory()))
-        self._clock = Clock(self._session)
+        self._clock = Clock(self.session)
         self._partitioned = case.partitioned
-        self._feeds = {source.name: Input(self._session, source) for source in self._graph.of(Source)}
+        self._feeds = {source.name: Input(self.session, source) for source in self._graph.of(Source)}
         self.collectors = {sink.name: Collector(sink.mode) for sink in self._graph.sinks}
         self._id = uuid.uuid4().hex
         fixed = [node.name for source in case.fed for node in times_of(self._graph, source)]
-        self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed, clock=self._clock.java_clock)
+        self._heartbeats = Heartbeats(self.session, self._id, fixed=fixed, clock=self._clock.java_clock)
         self._tables = {
             node.name: ScriptedTable(node)
             for node in self._graph.of(MatchRules)
@@ -160,10 +160,6 @@ class Stage:
         return {log.step: log.current() for log in logs}
 
     @property
-    def session(self) -> SparkSession:
-        return self._session
-
-    @property
     def feeds(self) -> dict[str, Feed]:
         """Return the rows of the script by source."""
         return {name: entry.feed for name, entry in self._feeds.items()}
@@ -185,7 +181,7 @@ class Stage:
 
     def _start(self) -> None:
         planner = QueryPlanner(
-            self._session,
+            self.session,
             self._graph,
             self._directory,
             self._heartbeats,
