@@ -13,7 +13,7 @@ from headrace.explain.pattern_diagram import diagram_of
 from headrace.explain.pattern_svg import svg_of
 from headrace.steps.patterns.match import Match
 from headrace.testing import Case, draw, read_file, run_files
-from headrace.testing.transcripts.driver import drivable
+from headrace.testing.transcripts.stages.drivable import drivable
 from headrace.triggers import Trigger
 from headrace.windows import Window
 

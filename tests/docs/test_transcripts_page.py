@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.testing import read_case, run_case
-from headrace.testing.transcripts.script import LINES
+from headrace.testing.transcripts.script_reading import LINES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

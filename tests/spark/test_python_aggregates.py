@@ -16,7 +16,7 @@ from headrace import Aggregate, Pipeline, connect, windows
 from headrace.errors import AggregateError, PlanError
 from headrace.testing import run_case, run_files
 from headrace.testing.transcripts.case import Case, read_file
-from headrace.testing.transcripts.driver import drivable
+from headrace.testing.transcripts.stages.drivable import drivable
 
 CASES = Path(__file__).with_name("python_aggregates") / "spread.yaml"
 

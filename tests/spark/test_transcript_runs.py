@@ -12,8 +12,9 @@ from headrace import Pipeline
 from headrace.errors import HeadraceError, TranscriptError
 from headrace.testing import Case, read_case, read_file, run_case, run_cases, stream_equals_batch
 from headrace.testing.transcripts.case import read_text
-from headrace.testing.transcripts.driver import check_replays, drivable
-from headrace.testing.transcripts.stage import Stage
+from headrace.testing.transcripts.stages.drivable import drivable
+from headrace.testing.transcripts.stages.driver import check_replays
+from headrace.testing.transcripts.stages.spark import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,8 +21,6 @@ KERNEL = (
     SOURCE.parents[1] / "kernel" / "src" / "main" / "scala" / "org" / "apache" / "spark" / "sql" / "headrace"
 )
 KERNEL_IMPORT = re.compile(r"org\.apache\.spark\.sql\.headrace((?:\.[a-z]+)*)\.[A-Z{_]")
-TOO_LARGE = {"runtime", "testing/transcripts"}
-"""Packages that are still to be divided."""
 
 
 def modules() -> Iterator[tuple[str, str]]:
@@ -54,7 +52,7 @@ def test_no_package_has_more_than_15_modules() -> None:
         str(init.parent.relative_to(SOURCE)): len(list(init.parent.glob("*.py"))) - 1
         for init in SOURCE.rglob("__init__.py")
     }
-    assert {name for name, size in sizes.items() if size > 15} <= TOO_LARGE
+    assert {name for name, size in sizes.items() if size > 15} == set()
 
 
 def test_no_import_is_exempt_from_the_layers() -> None:

@@ -47,6 +47,11 @@ def has_epochs(checkpoint: Path) -> bool:
     return any((checkpoint / "spark" / "offsets").glob("[0-9]*"))
 
 
+def last_entry(log: Path) -> int:
+    """Return the last epoch in the offset log or the commit log of a query; -1 if there is none."""
+    return max((int(file.name) for file in log.glob("[0-9]*")), default=-1)
+
+
 def list_checkpoints(directory: Path) -> list[Path]:
     """Return the directories of the queries that have started an epoch, by name."""
     return [path for path in sorted((directory / "queries").glob("*")) if has_epochs(path)]
@@ -87,10 +92,9 @@ def read_checkpoint_id(checkpoint: Path) -> str:
 def progress_of(checkpoint: Path) -> Progress:
     """Read the last committed epoch of a query and the watermark after it from Spark's logs."""
     commits, offsets = checkpoint / "spark" / "commits", checkpoint / "spark" / "offsets"
-    finished = [int(file.name) for file in commits.glob("[0-9]*")]
-    if not finished:
+    epoch = last_entry(commits)
+    if epoch < 0:
         return Progress()
-    epoch = max(finished)
     watermark = int(_read_entry(commits / str(epoch)).get("nextBatchWatermarkMs", 0))
     partitions = _read_entry(offsets / str(epoch)).get("conf", {}).get("spark.sql.shuffle.partitions")
     return Progress(epoch, _format_watermark(watermark), int(partitions) if partitions else None)
@@ -102,8 +106,8 @@ def has_pending_firing(checkpoint: Path) -> bool:
     Spark runs that batch immediately, but after a restart only with the next row, which may never arrive.
     """
     commits, offsets = checkpoint / "spark" / "commits", checkpoint / "spark" / "offsets"
-    last_started = max((int(file.name) for file in offsets.glob("[0-9]*")), default=None)
-    if last_started is None:
+    last_started = last_entry(offsets)
+    if last_started < 0:
         return False
     after = int(_read_entry(commits / str(last_started)).get("nextBatchWatermarkMs", 0))
     return after > watermark_of_epoch(checkpoint, last_started)
@@ -111,11 +115,7 @@ def has_pending_firing(checkpoint: Path) -> bool:
 
 def has_unfinished_epoch(checkpoint: Path) -> bool:
     """True if the last epoch of a query has started and is not committed."""
-    started, committed = (
-        max((int(file.name) for file in (checkpoint / "spark" / log).glob("[0-9]*")), default=-1)
-        for log in ("offsets", "commits")
-    )
-    return started > committed
+    return last_entry(checkpoint / "spark" / "offsets") > last_entry(checkpoint / "spark" / "commits")
 
 
 def watermark_of_epoch(checkpoint: Path, epoch: int) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.keys import NULL, is_key
-from headrace.checkpoints.layout import checkpoint_of, progress_of
+from headrace.checkpoints.layout import END_MS, checkpoint_of, progress_of
 from headrace.debugging.replay import NotReplayable, replay_input
 from headrace.debugging.state_entries import MATCHES, StateFiles
 from headrace.spark.gateway import java_frame, java_list, kernel
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from headrace.plan.graph import Graph
-    from headrace.runtime.queries import PlannedQuery
+    from headrace.runtime.queries.planner import PlannedQuery
 
-_END = 253_370_764_800_000_000
 _NONE = -(2**63)
 _MAX_KEYS = 1000
 NOT_READ = "the input was not replayed (--no-input)"
@@ -203,7 +202,7 @@ class Inquiry:
         if watermark is None:
             return _NONE
         if watermark == "end":
-            return _END
+            return END_MS * 1000
         return round(datetime.fromisoformat(watermark).timestamp() * 1000) * 1000
 
     def _read(self, text: str) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
-from headrace.lowering.expressions import column
+from headrace.lowering.keys import add_keys
 from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import BatchInputs
 from headrace.runtime.exchanges.cleanup import CLEANED
@@ -16,7 +16,6 @@ from headrace.runtime.exchanges.exchange import Exchange, exchange_path
 from headrace.spark.errors import describe_error
 from headrace.spark.gateway import GatewayError
 from headrace.steps.endpoints.source import FrameSource, Source
-from headrace.steps.expressions import hidden_key
 from headrace.steps.patterns.declaration import PatternDeclaration
 
 if TYPE_CHECKING:
@@ -60,8 +59,7 @@ def replay_input(spark: SparkSession, graph: Graph, query: Query, directory: Pat
                 raise NotReplayable(f"rows of the exchange of `{ref}` were deleted after they had been read")
         frames = {ref: _exchange(graph, directory, ref).rows(spark) for ref in query.reads}
         frame = Lowering(spark, graph, BatchInputs(spark, graph.name), frames=frames).frame(node.input)
-        keys = getattr(node, "keys", ())
-        frame = frame.withColumns({hidden_key(n): column(key) for n, key in keys if key != n})
+        frame, _ = add_keys(frame, getattr(node, "keys", ()))
         return PatternDeclaration(node, ()).over(frame) if hasattr(node, "pattern") else frame
 
 

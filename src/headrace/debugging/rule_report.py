@@ -12,6 +12,7 @@ from headrace.debugging.consumed_offsets import consumed_before
 from headrace.errors import HeadraceError, OptionError, did_you_mean
 from headrace.plan.queries import queries_of
 from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
+from headrace.rules.revision import BEFORE
 from headrace.rules.tables import table_of
 from headrace.spark.gateway import java_frame
 from headrace.steps.patterns.match_rules import MatchRules
@@ -19,8 +20,6 @@ from headrace.steps.patterns.match_rules import MatchRules
 if TYPE_CHECKING:
     from headrace.debugging.key_report import Inquiry, KeyReport
     from headrace.plan.graph import Graph
-
-_BEFORE = -1
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _report(
 def _load(node: MatchRules, checkpoint: Path) -> ActiveRules:
     log = RuleLog(checkpoint)
     epoch = progress_of(checkpoint).epoch
-    edition = log.at(_BEFORE if epoch is None else epoch) or Edition(_BEFORE)
+    edition = log.at(BEFORE if epoch is None else epoch) or Edition(BEFORE)
     since = {rule.serial: log.first_epoch(rule) for rule in edition.rules}
     name, known, notes = _read_table(node, edition)
     faults = (log.last or edition).faults

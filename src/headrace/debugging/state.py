@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
 from headrace.debugging.state_entries import StateFiles, StoredEntries, entries_of
-from headrace.runtime.inspection import plan_queries
-from headrace.runtime.queries import check_signatures
+from headrace.runtime.queries.inspection import plan_queries
+from headrace.runtime.queries.signatures import check_signatures
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headrace.lowering.code.shipping import ship
 from headrace.processors.visit import describe_state
 from headrace.rules.log import Edition, RuleLog
+from headrace.rules.revision import BEFORE
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.code.process import Process
 from headrace.steps.expressions import hidden_key
@@ -139,7 +140,7 @@ def _matches(
         searches = view.partials(java_frame(stored))
     elif isinstance(node, MatchRules):
         view = kernel(files.spark).rules.RulesView.of(java_frame(stream_plan))
-        edition = RuleLog(files.checkpoint).last or Edition(-1)
+        edition = RuleLog(files.checkpoint).last or Edition(BEFORE)
         searches = view.partials(java_frame(stored), edition.as_json)
     else:
         view = kernel(files.spark).matchrecognize.RowPatternView.of(java_frame(stream_plan))

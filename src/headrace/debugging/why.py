@@ -19,8 +19,8 @@ from headrace.checkpoints.layout import queries_with_state
 from headrace.debugging.key_report import Inquiry, KeyReport
 from headrace.debugging.rule_report import ActiveRules, RuleReport, active_rules, report_rules
 from headrace.errors import OptionError, did_you_mean
-from headrace.runtime.inspection import plan_queries
-from headrace.runtime.queries import check_signatures
+from headrace.runtime.queries.inspection import plan_queries
+from headrace.runtime.queries.signatures import check_signatures
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 from headrace.steps.patterns.match_recognize import RowPattern

@@ -20,7 +20,7 @@ from headrace.debugging.why import why_of
 from headrace.errors import HeadraceError, OptionError, without_passwords
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.states import ConflictError
-from headrace.runtime.inspection import physical_plans
+from headrace.runtime.queries.inspection import physical_plans
 from headrace.runtime.samples import ROWS
 from headrace.spark.gateway import executors_of
 from headrace.spark.session import open_session

@@ -91,14 +91,14 @@ def decode_records(
         offset>`; and the dead letters, which are complete when a job over the rows has ended.
     """
     columns = format.check_schema(schema, where=f"source `{source}`")
-    kernel = _kernel(spark)
+    classes = kernel(spark).decode
     directory = Path(
         spill_directory or Path(tempfile.gettempdir()) / f"headrace-{uuid.uuid4().hex}"
     ).absolute()
-    collector = kernel.DeadLetterCollector.open(
+    collector = classes.DeadLetterCollector.open(
         java_session(spark), source, dead_letter_bytes, on_error == "skip", str(directory)
     )
-    column = kernel.Decode.column(
+    column = classes.Decode.column(
         format.name,
         columns.ddl,
         format.model_dump_json(),
@@ -124,7 +124,3 @@ def as_source_error(error: BaseException) -> SourceError | None:
         hint = 'on_error="divert" sends such records to the source\'s `dead_letters` and continues'
         return DecodeError(failed[2], where=failed[1], hint=hint)
     return None
-
-
-def _kernel(spark: SparkSession) -> Any:
-    return kernel(spark).decode

@@ -2,7 +2,7 @@
 
 `Lowering` builds frames recursively from given ones (sources, exchanges, or a micro-batch) and caches them;
 `nodes.py` has a function per kind of node, and `outputs.py` selects one of several outputs. Streams and
-batches are lowered in the same way: `Inputs` determines how a source is read.
+batches are lowered in the same way: `StreamInputs` and `BatchInputs` determine how a source is read.
 
 Columns that start with `__` are hidden: every `select` keeps them, and they are removed before a sink or a
 SQL query reads the rows. They are `__ts` (event time), `__position` (arrival order), `__route`, and for steps
@@ -11,8 +11,8 @@ with several outputs `__output` with one struct for each (`__main`, `__late`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,53 +27,10 @@ from headrace.lowering.tables.changes import as_changes
 from headrace.spark.errors import describe_error
 from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import FunctionStep
-from headrace.steps.endpoints.source import FrameSource, Source
-from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.lookup import Lookup
 
 if TYPE_CHECKING:
-    from headrace.lowering.decode import DeadLetters
-    from headrace.lowering.lookups.steps import LookupSteps
-    from headrace.lowering.lookups.worker import LookupTask
+    from headrace.lowering.sources import StreamInputs
     from headrace.plan.graph import Graph
-    from headrace.rules.tables import RuleTable
-
-
-class Inputs(Protocol):
-    """The sources and tables of a plan."""
-
-    def source(self, node: Source) -> DataFrame:
-        """Return the decoded rows of a source."""
-        ...
-
-    def frame(self, node: FrameSource) -> DataFrame:
-        """Return the rows of a DataFrame source."""
-        ...
-
-    lookups: LookupSteps
-
-    def table(self, node: Lookup) -> DataFrame:
-        """Return the table of a lookup."""
-        ...
-
-    def lookup_task(self, node: Lookup) -> LookupTask | None:
-        """Return the task of a lookup that runs in Python workers; None for a broadcast join."""
-        ...
-
-    def rules(self, node: MatchRules) -> RuleTable:
-        """Return the table of a step's rules."""
-        ...
-
-    def failures(self, node: FunctionStep, rows: DataFrame) -> DeadLetters | None:
-        """Return the collector of rows that a function diverts; `rows` is its input."""
-        ...
-
-    def add_watermark(
-        self, frame: DataFrame, node: EventTime | ClockTime, sources: Sequence[Source]
-    ) -> DataFrame:
-        """Set a watermark on the column of the node; `sources` are the sources of its rows."""
-        ...
 
 
 class Lowering:
@@ -83,7 +40,7 @@ class Lowering:
         self,
         spark: SparkSession,
         graph: Graph,
-        inputs: Inputs,
+        inputs: StreamInputs,
         *,
         raw: Mapping[str, DataFrame] | None = None,
         frames: Mapping[Ref, DataFrame] | None = None,

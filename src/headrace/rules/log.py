@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.checkpoints.journal import read_lines
+from headrace.checkpoints.layout import last_entry
 
 NAME = "rules.jsonl"
 
@@ -83,8 +84,7 @@ class RuleLog:
     def __init__(self, checkpoint: Path) -> None:
         self._file = checkpoint / NAME
         self._editions = [_edition(line) for line in read_lines(self._file)]
-        offsets = checkpoint / "spark" / "offsets"
-        self.last_started_epoch = max((int(file.name) for file in offsets.glob("[0-9]*")), default=-1)
+        self.last_started_epoch = last_entry(checkpoint / "spark" / "offsets")
         """The last epoch that an earlier run started."""
 
     @property

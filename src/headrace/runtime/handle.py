@@ -33,7 +33,6 @@ class RunHandle(ABC):
         self.directory = directory
         self._failure: HeadraceError | None = None
         self._ended = threading.Event()
-        self._stopping = False
 
     @property
     @abstractmethod

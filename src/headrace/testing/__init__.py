@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headrace.testing.drawing import draw
     from headrace.testing.harness import ProcessorHarness, processor
-    from headrace.testing.transcripts.batch import stream_equals_batch
     from headrace.testing.transcripts.case import Case, read_case, read_file
-    from headrace.testing.transcripts.junit import write_junit
-    from headrace.testing.transcripts.runner import Outcome, Report, run_case, run_cases, run_files
+    from headrace.testing.transcripts.report import Outcome, Report, write_junit
+    from headrace.testing.transcripts.results.batch import stream_equals_batch
+    from headrace.testing.transcripts.runner import run_case, run_cases, run_files
 
 __all__ = [
     "Case",
@@ -49,8 +49,8 @@ __all__ = [
 
 _MODULES = {
     "Case": "transcripts.case",
-    "Outcome": "transcripts.runner",
-    "Report": "transcripts.runner",
+    "Outcome": "transcripts.report",
+    "Report": "transcripts.report",
     "ProcessorHarness": "harness",
     "draw": "drawing",
     "processor": "harness",
@@ -59,8 +59,8 @@ _MODULES = {
     "run_case": "transcripts.runner",
     "run_cases": "transcripts.runner",
     "run_files": "transcripts.runner",
-    "stream_equals_batch": "transcripts.batch",
-    "write_junit": "transcripts.junit",
+    "stream_equals_batch": "transcripts.results.batch",
+    "write_junit": "transcripts.report",
 }
 
 

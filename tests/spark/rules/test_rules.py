@@ -18,7 +18,7 @@ from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError, PlanError, SourceError
 from headrace.testing import read_case, stream_equals_batch
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.stage import Stage
+from headrace.testing.transcripts.stages.spark import Stage
 
 SCHEMA = "k string, v string, ts timestamp"
 PAIR = "{steps: [{a: v = 'a'}, {b: {followed_by: v = '%s'}}], within: 1 hour}"

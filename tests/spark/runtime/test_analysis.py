@@ -9,7 +9,7 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import PlanError
-from headrace.runtime.analysis import analyse
+from headrace.runtime.queries.analysis import analyse
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from pyspark.sql.functions import udf
 
 from headrace import Pipeline, connect
 from headrace.errors import HeadraceError, SourceError
-from headrace.runtime.idleness import IdlenessTicker
+from headrace.runtime.micro_batch.idleness import IdlenessTicker
 
 
 def test_exception_in_a_python_udf_keeps_its_reason_and_has_no_internal_frames(

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace import Pipeline, connect, windows
 from headrace.plan.queries import queries_of
-from headrace.runtime.micro_batch import group_into_waves
+from headrace.runtime.micro_batch.bounded import group_into_waves
 
 
 def waves_of(pipeline: Pipeline) -> list[list[str]]:

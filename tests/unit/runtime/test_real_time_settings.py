@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace import Pipeline, connect
-from headrace.runtime.real_time import run as realtime
+from headrace.runtime.real_time import settings as realtime
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def settings_of(
     rows.write("out", connect.kafka(servers="s:1", topic="u"))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", tools)
     monkeypatch.setattr(realtime, "active_session", lambda: object() if running else None)
-    return realtime._settings(pipeline.check(), conf)
+    return realtime.session_settings(pipeline.check(), conf)
 
 
 def test_heap_has_its_full_size_from_the_start_and_large_regions(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from headrace.testing.transcripts.compare import compare
-from headrace.testing.transcripts.outputs import Instant, Length, Pairs, matches, rows_of, show
+from headrace.testing.transcripts.results.compare import compare
+from headrace.testing.transcripts.results.outputs import Instant, Length, Pairs, matches, rows_of, show
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from headrace import Pipeline
 from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
-from headrace.testing.transcripts.final import final_rows, obstacle, split_sessions
-from headrace.testing.transcripts.outputs import Instant
+from headrace.testing.transcripts.results.final import final_rows, obstacle, split_sessions
+from headrace.testing.transcripts.results.outputs import Instant
 
 
 def graph(step: str, *, time: str = "event_time: {column: ts}", more: str = "") -> Graph:

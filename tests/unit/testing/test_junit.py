@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from headrace.testing.transcripts.junit import write_junit
-from headrace.testing.transcripts.runner import Outcome, Report
+from headrace.testing.transcripts.report import Outcome, Report, write_junit
 
 
 def test_a_report_has_a_suite_for_each_file(tmp_path: Path) -> None:

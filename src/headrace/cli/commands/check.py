@@ -119,7 +119,7 @@ def _missing_inputs(graph: Graph) -> Iterator[Problem]:
 
 
 def _analyse(graph: Graph) -> list[Problem]:
-    from headrace.runtime.analysis import analyse
+    from headrace.runtime.queries.analysis import analyse
 
     try:
         return analyse(graph)

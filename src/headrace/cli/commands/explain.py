@@ -118,6 +118,6 @@ def _tables(graph: Graph, checkpoint: Path | None) -> list[TableListing]:
 
 
 def _physical(graph: Graph) -> dict[str, str]:
-    from headrace.runtime.inspection import physical_plans
+    from headrace.runtime.queries.inspection import physical_plans
 
     return physical_plans(graph)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LEFT, RIGHT = "left", "right"
 SIDES = (LEFT, RIGHT)
+_ROW = "row"
 
 
 def key_names(count: int) -> list[str]:
@@ -32,21 +33,17 @@ def pack_sides(
     left: DataFrame, right: DataFrame, left_keys: Sequence[Column], right_keys: Sequence[Column]
 ) -> DataFrame:
     """Return the rows of both frames, tagged with their side; keys of different types are widened."""
-    packed = [_pack(frame, keys) for frame, keys in ((left, left_keys), (right, right_keys))]
-    sides = [
-        part.select(*(_own(side) if side == own else _absent(side, other) for side in SIDES), *_rest(part))
-        for part, own, other in (
-            (packed[0], LEFT, packed[1].schema["row"].dataType),
-            (packed[1], RIGHT, packed[0].schema["row"].dataType),
-        )
-    ]
-    return sides[0].unionByName(sides[1])
+    rows, others = _pack(left, left_keys), _pack(right, right_keys)
+    common = [name for name in rows.columns if name != _ROW]
+    return rows.select(F.col(_ROW).alias(LEFT), _absent(others).alias(RIGHT), *common).unionByName(
+        others.select(_absent(rows).alias(LEFT), F.col(_ROW).alias(RIGHT), *common)
+    )
 
 
 def _pack(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
     names = key_names(len(keys))
     return frame.select(
-        F.struct(*visible_columns(frame)).alias("row"),
+        F.struct(*visible_columns(frame)).alias(_ROW),
         *(key.alias(name) for key, name in zip(keys, names, strict=True)),
         F.col(TIME),
         position_column(frame).alias(POSITION),
@@ -54,16 +51,9 @@ def _pack(frame: DataFrame, keys: Sequence[Column]) -> DataFrame:
     )
 
 
-def _own(side: str) -> Column:
-    return F.col("row").alias(side)
-
-
-def _absent(side: str, kind: DataType) -> Column:
-    return F.lit(None).cast(kind).alias(side)
-
-
-def _rest(frame: DataFrame) -> list[str]:
-    return [name for name in frame.columns if name != "row"]
+def _absent(packed: DataFrame) -> Column:
+    """Return a null with the type of the rows of the other side."""
+    return F.lit(None).cast(packed.schema[_ROW].dataType)
 
 
 def late_rows(rows: DataFrame) -> DataFrame:

@@ -9,11 +9,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import DELETED
 from headrace.lowering.expressions import HIDDEN, REFINED, drop_hidden
+from headrace.steps.tables.changelog import CHANGE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-CHANGE = "change"
 LABEL = f"{HIDDEN}change"
 """The label of a row of a changelog; it is kept if the user drops `change`."""
 PANE_LABEL = f"{HIDDEN}pane_change"

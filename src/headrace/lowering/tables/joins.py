@@ -17,9 +17,10 @@ from headrace.lowering.event_times import AHEAD
 from headrace.lowering.expressions import HIDDEN, POSITION, TIME
 from headrace.lowering.joins.joins import pair_columns
 from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
-from headrace.lowering.tables.changes import CHANGE, LABEL, is_changelog
+from headrace.lowering.tables.changes import LABEL, is_changelog
 from headrace.lowering.tables.steps import CDC_DELETE, run_step, step_time, with_time
 from headrace.spark.gateway import kernel
+from headrace.steps.tables.changelog import CHANGE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -35,6 +35,12 @@ def aggregate_native_windows(
     )
 
 
+def is_native_batch(frame: DataFrame, node: WindowAggregate) -> bool:
+    """True if Spark's operator returns the same rows: in a batch nothing is late, and a window fires once."""
+    native = isinstance(node.window, Tumbling | Sliding | Session)
+    return native and node.emission.fires_once and not frame.isStreaming
+
+
 def _window(window: Window) -> Column:
     match window:
         case Tumbling(size, offset):

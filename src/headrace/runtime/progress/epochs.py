@@ -1,4 +1,4 @@
-"""Read phases, lag and state size from Spark's progress reports; percentiles of latency."""
+"""Read rows, phases, lag and state size from Spark's progress reports; percentiles of latency."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ class Percentiles:
     p50: float
     p95: float
     p99: float
+
+
+def rows_read(report: Mapping[str, Any]) -> int:
+    """Return the number of rows that a batch has read, without heartbeats."""
+    return sum(int(source["numInputRows"]) for source in _sources(report))
 
 
 def phases_of(report: Mapping[str, Any]) -> dict[str, int]:
@@ -38,10 +43,9 @@ def lag_of(report: Mapping[str, Any]) -> dict[str, int]:
     {'tx-0': 2}
     """
     lag: dict[str, int] = {}
-    for source in report.get("sources", []):
-        if _HEARTBEAT not in source["description"]:
-            end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
-            lag |= {name: max(0, offset - end.get(name, 0)) for name, offset in latest.items()}
+    for source in _sources(report):
+        end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+        lag |= {name: max(0, offset - end.get(name, 0)) for name, offset in latest.items()}
     return lag
 
 
@@ -56,6 +60,11 @@ def percentiles_of(durations: Iterable[tuple[float, int]]) -> Percentiles | None
     if not total:
         return None
     return Percentiles(*(_percentile(ordered, total * share) for share in (0.5, 0.95, 0.99)))
+
+
+def _sources(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the reports of the sources of a batch, without heartbeat sources."""
+    return [source for source in report.get("sources", []) if _HEARTBEAT not in source["description"]]
 
 
 def _percentile(ordered: list[tuple[float, int]], rank: float) -> float:

@@ -7,14 +7,13 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.queries import Query
-from headrace.runtime.progress.epochs import lag_of, percentiles_of, phases_of, state_bytes_of
-from headrace.runtime.progress.row_accounting import RowAccounting
-from headrace.runtime.progress.status import QueryStatus, RulesStatus, Status
+from headrace.runtime.progress.epochs import lag_of, percentiles_of, phases_of, rows_read, state_bytes_of
+from headrace.runtime.progress.status import QueryStatus, Status
 from headrace.runtime.threads import start_thread
 from headrace.runtime.unrouted import is_unrouted, side_output_of
 from headrace.spark.gateway import is_connected, java_session, kernel
@@ -92,17 +91,14 @@ class ProgressLog:
                 0 if stopped else _SETTLE_SECONDS,
             )
 
-    def status(
-        self,
-        sinks: dict[str, int],
-        steps: Mapping[str, RowAccounting] | None = None,
-        rules: Mapping[str, RulesStatus] | None = None,
-        *,
-        dead_letters: int = 0,
-        active: bool,
-        phase: str = "",
-    ) -> Status:
-        """Return the present status; `sinks` has the committed rows of each sink and exchange."""
+    def status(self, sinks: dict[str, int], *, active: bool, phase: str = "") -> Status:
+        """Return the part of the status that the reports determine.
+
+        Args:
+            sinks: the committed rows of each sink and exchange.
+            active: True until the run has ended.
+            phase: the phase of the run, shown before the first epoch.
+        """
         with self._changed:
             queries, recent = tuple(self._queries.values()), list(self._recent)
         watermarks = [query.watermark for query in queries if query.watermark]
@@ -116,13 +112,10 @@ class ProgressLog:
             latency_ms=sorted(ms for _, _, ms in recent)[len(recent) // 2] if recent else None,
             latency=percentiles_of((ms, rows) for _, rows, ms in recent),
             watermark=min(watermarks, key=parse_time) if watermarks else None,
-            late=sum(query.late for query in queries) + sum(step.late for step in (steps or {}).values()),
-            dead_letters=dead_letters,
+            late=sum(query.late for query in queries),
             queries=queries,
             sinks=written,
             unrouted={side_output_of(name): rows for name, rows in named.items() if is_unrouted(name)},
-            steps=dict(steps or {}),
-            rules=dict(rules or {}),
             phase="" if any(query.epoch >= 0 for query in queries) else phase,
         )
 
@@ -178,14 +171,6 @@ def parse_time(text: str) -> float:
     return (
         datetime.fromisoformat(f"{int(year) - 400 * cycles:04}-{rest}").timestamp()
         + cycles * _SECONDS_OF_400_YEARS
-    )
-
-
-def rows_read(report: dict[str, Any]) -> int:
-    """Return the number of rows that a batch has read, without heartbeats."""
-    sources = report.get("sources", [])
-    return sum(
-        int(source["numInputRows"]) for source in sources if "heartbeat of " not in source["description"]
     )
 
 

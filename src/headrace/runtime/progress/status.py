@@ -56,7 +56,7 @@ class Status:
     """Median duration of the last batches, from trigger to delivery."""
     watermark: str | None
     late: int
-    dead_letters: int
+    dead_letters: int = 0
     slowest_partition: str | None = None
     """The source partition that determines the watermark, if the source has several."""
     queries: tuple[QueryStatus, ...] = ()

@@ -8,90 +8,41 @@ Kafka sink writes at least once, and a restart writes the rows of the unfinished
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.checkpoints.directory import PipelineDirectory
 from headrace.checkpoints.layout import checkpoint_of
 from headrace.checkpoints.signatures import read_signature, signature_problem, write_signature
 from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Guarantee, WriteContext
-from headrace.connectors.kafka import Kafka
 from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.errors import PlanError, Problem
 from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import PARTITION, Heartbeats
-from headrace.plan.graph import Graph
 from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
 from headrace.runtime.handle import RunHandle
 from headrace.runtime.progress.log import ProgressLog
 from headrace.runtime.progress.status import Status
-from headrace.runtime.queries import sign_state
+from headrace.runtime.queries.signatures import sign_state
 from headrace.runtime.real_time.records import build_records, kafka_of, producer_options
+from headrace.runtime.real_time.settings import tune_sources
 from headrace.runtime.threads import start_thread
-from headrace.spark.jars import jars_for
-from headrace.spark.launch import REGIONS, active_session
-from headrace.spark.session import open_session
 from headrace.steps.endpoints.sink import Sink
-from headrace.steps.endpoints.source import Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.checkpoints.directory import PipelineDirectory
+    from headrace.plan.graph import Graph
     from headrace.runtime.options import RunOptions
 
 BATCH = 60_000_000
 """Default length of a batch, in microseconds."""
-
-SETTINGS = {
-    "spark.shuffle.manager": "org.apache.spark.shuffle.streaming.MultiShuffleManager",
-    # The maximum time a row waits in the shuffle; Spark's default of 100 ms dominates the latency.
-    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": "1",
-}
-QUICK = {
-    # Shorter plan texts, which Spark formats twice per batch for its UI.
-    "spark.sql.ui.explainMode": "simple",
-    # No validation of the plan after each optimizer rule.
-    "spark.sql.lightweightPlanChangeValidation": "false",
-}
-JAVA = "spark.driver.extraJavaOptions"
-JAVA_OPTION_VARIABLES = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
-"""Environment variables from which a JVM reads options."""
-MEMORY = "spark.driver.memory"
-GC_OPTIONS = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m"
-"""A small young generation has short garbage collection pauses."""
 REPORT_DELAY = 1.0
 """Seconds to wait after the end of a batch before its report is read, so that reading does not delay rows."""
-MASTER = "local[16]"
-"""All tasks of a real-time query run at the same time, so each needs a slot, however many cores there are."""
-
-
-def start(graph: Graph, options: RunOptions, on_phase: Callable[[str], None]) -> RealTimeRun:
-    """Start a checked plan in real-time mode.
-
-    Raises:
-        PlanError: lists every step that cannot run in real-time mode, and the reason.
-    """
-    check_plan(graph, options.guarantee)
-    directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
-    try:
-        on_phase("starting Java")
-        spark = open_session(
-            graph.name,
-            master=options.master or (None if active_session() else MASTER),
-            conf=_settings(graph, options.conf),
-            jars=jars_for(graph.connectors),
-            log_directory=directory.path / "logs",
-        )
-        on_phase("planning")
-        return RealTimeRun(spark, _tune_for_latency(graph), directory, options.period or BATCH)
-    except BaseException:
-        directory.release()
-        raise
 
 
 def check_plan(graph: Graph, guarantee: Guarantee | None = None) -> None:
@@ -116,10 +67,13 @@ def check_plan(graph: Graph, guarantee: Guarantee | None = None) -> None:
 class RealTimeRun(RunHandle):
     """A run in real-time mode."""
 
-    def __init__(self, spark: SparkSession, graph: Graph, directory: PipelineDirectory, batch: int) -> None:
-        super().__init__(spark, graph, directory)
-        self._queries = queries_of(graph)
-        check_sources(graph, directory.path, real_time=True)
+    def __init__(
+        self, spark: SparkSession, graph: Graph, directory: PipelineDirectory, options: RunOptions
+    ) -> None:
+        super().__init__(spark, tune_sources(graph), directory)
+        self._stopping = False
+        self._queries = queries_of(self.graph)
+        check_sources(self.graph, directory.path, real_time=True)
         self._heartbeats = RowWatermarks(spark, str(directory.path.resolve()))
         self._inputs = {query.name: self._build_inputs(query) for query in self._queries}
         self._progress = ProgressLog(self._queries, self._acknowledge)
@@ -129,7 +83,7 @@ class RealTimeRun(RunHandle):
             for sink in graph.sinks:
                 KafkaWriter(kafka_of(sink)).prepare(WriteContext(graph.name, sink.name, "", "append", ""))
             for query in self._queries:
-                self._launch(query, batch)
+                self._launch(query, options.period or BATCH)
         except BaseException:
             self._end()
             raise
@@ -225,41 +179,7 @@ class RowWatermarks(Heartbeats):
         return frame.drop(PARTITION).withWatermark(marked, f"{delay} microseconds")
 
 
-def _settings(graph: Graph, conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of the session; those of the shuffle only if there is a stateful step."""
-    stateful = any(node.stateful for node in graph)
-    required = SETTINGS | {"spark.sql.shuffle.partitions": "2"} if stateful else {}
-    if active_session():
-        return required | dict(conf)
-    return QUICK | required | dict(conf) | _garbage_collection(conf)
-
-
-def _garbage_collection(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of the garbage collector, unless the user's options select one.
-
-    A JVM does not start if its options select two.
-    """
-    java_options = conf.get(JAVA, "")
-    if any(
-        "GC" in options
-        for options in (java_options, *(os.environ.get(name, "") for name in JAVA_OPTION_VARIABLES))
-    ):
-        return {JAVA: java_options} if java_options else {}
-    memory = conf.get(MEMORY, "1g")
-    return {MEMORY: memory, JAVA: f"-Xms{memory} {GC_OPTIONS} {java_options}".strip()}
-
-
 def _last_batch(query: Any) -> int:
     """Return the last completed batch of a query; -1 before the first."""
     report = query.lastProgress
     return -1 if report is None else int(report["batchId"])
-
-
-def _tune_for_latency(graph: Graph) -> Graph:
-    """Return the plan with Kafka sources that fetch for low latency, without limits per batch."""
-    nodes = dict(graph.nodes)
-    for node in graph.of(Source):
-        if isinstance(node.connector, Kafka):
-            quick = {"fetch": "latency", "max_per_batch": None, "min_tasks": None}
-            nodes[node.name] = replace(node, connector=node.connector.model_copy(update=quick))
-    return Graph(graph.name, nodes, graph.places)

@@ -12,7 +12,7 @@ from headrace.steps.tables.changelog import CHANGE
 from headrace.steps.tables.join import TableJoin
 from headrace.testing.drawing.recorder import Recorder, as_fields, span_of_window
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.outputs import Output, show
+from headrace.testing.transcripts.results.outputs import Output, show
 from headrace.testing.transcripts.script import Rows
 
 _REMOVED = ("update_before", "delete")

@@ -17,8 +17,8 @@ from headrace.steps.stateful.describe import describe_emission, describe_window
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.outputs import Instant, Output, show
-from headrace.testing.transcripts.runner import perform, stage_of
+from headrace.testing.transcripts.results.outputs import Instant, Output, show
+from headrace.testing.transcripts.runner import stage_of
 from headrace.testing.transcripts.script import (
     Advance,
     End,
@@ -31,6 +31,7 @@ from headrace.testing.transcripts.script import (
     output_of,
     times_of,
 )
+from headrace.testing.transcripts.stages.lines import perform
 from headrace.testing.transcripts.values import micros_of_plain
 from headrace.windows import Landmark, Trailing, Window
 

@@ -21,8 +21,8 @@ from headrace.steps.endpoints.source import Source
 from headrace.testing.sample_run.inputs import Line, check_names, feed_of, split_batches
 from headrace.testing.sample_run.memory_plan import with_memory
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.outputs import Instant, Length, Pairs
-from headrace.testing.transcripts.stage import Stage
+from headrace.testing.transcripts.results.outputs import Instant, Length, Pairs
+from headrace.testing.transcripts.stages.spark import Stage
 from headrace.testing.transcripts.values import iso
 from headrace.yaml.errors import ErrorCollector
 

@@ -17,8 +17,8 @@ from ruamel.yaml.nodes import MappingNode, Node
 from headrace import yaml
 from headrace.plan.graph import Graph
 from headrace.streams.pipeline import Pipeline, collecting
-from headrace.testing.transcripts import script
 from headrace.testing.transcripts.script import Expect, Line, Restart, Rows, Rules, Watermark
+from headrace.testing.transcripts.script_reading import read_script
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose
 from headrace.yaml.positions import Fields, Scalar, Value, from_plain
@@ -169,7 +169,7 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
     graph = _pipeline(case["pipeline"], pipeline, file, name).check()
-    lines = script.read(case["script"], graph)
+    lines = read_script(case["script"], graph)
     through = read_word(case["through"], ("any", "spark")) if "through" in case else "any"
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
 

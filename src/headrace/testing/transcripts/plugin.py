@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.testing.transcripts.case import Case, InvalidCase
-    from headrace.testing.transcripts.runner import Outcome
+    from headrace.testing.transcripts.report import Outcome
 
 SETTING = "headrace_transcripts"
 SUFFIXES = (".transcript.yaml", ".transcript.yml")

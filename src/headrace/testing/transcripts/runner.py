@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,56 +12,21 @@ from headrace.errors import DocumentError, HeadraceError
 from headrace.lowering.decode import as_source_error
 from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.spark.session import open_session
-from headrace.testing.transcripts.batch import batch_failures, late_outputs
 from headrace.testing.transcripts.case import Case, InvalidCase, read_case, read_file
-from headrace.testing.transcripts.compare import compare
-from headrace.testing.transcripts.driver import DriverStage, drivable
-from headrace.testing.transcripts.script import Advance, End, Expect, Line, Restart, Rows, Rules, Watermark
-from headrace.testing.transcripts.stage import Stage
+from headrace.testing.transcripts.report import Outcome, Report
+from headrace.testing.transcripts.results.batch import batch_failures, late_outputs
+from headrace.testing.transcripts.results.compare import compare
+from headrace.testing.transcripts.script import End, Expect
+from headrace.testing.transcripts.stages.drivable import drivable
+from headrace.testing.transcripts.stages.driver import DriverStage
+from headrace.testing.transcripts.stages.lines import perform
+from headrace.testing.transcripts.stages.spark import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SIDE_BY_SIDE = 4
 """Number of concurrent cases; micro-batches of a few rows mostly wait."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of a case; `failure` is empty if it passed, otherwise location and reason.
-
-    >>> Outcome("sums", "sums.yaml:1:1").passed, Outcome("sums", "sums.yaml:1:1", "no row came").passed
-    (True, False)
-    """
-
-    name: str
-    where: str
-    failure: str = ""
-    seconds: float = 0.0
-
-    @property
-    def passed(self) -> bool:
-        return not self.failure
-
-
-@dataclass(frozen=True)
-class Report:
-    """The outcomes of a run in the order of the files. A run without cases has not passed.
-
-    >>> Report((Outcome("sums", "sums.yaml:1:1"),)).passed, Report(()).passed
-    (True, False)
-    """
-
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def passed(self) -> bool:
-        """True if there are cases and all of them passed."""
-        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
-
-    @property
-    def failures(self) -> tuple[Outcome, ...]:
-        return tuple(outcome for outcome in self.outcomes if not outcome.passed)
 
 
 def run_case(
@@ -151,26 +115,6 @@ def files_of(paths: Iterable[str | Path]) -> list[Path]:
 def stage_of(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> Stage | DriverStage:
     """Return the stage of a case: the in-process driver if it can run the case, else Spark."""
     return DriverStage(spark, case) if drivable(case) else Stage(spark, case, also=also)
-
-
-def perform(line: Line, stage: Stage | DriverStage, *, dying: bool) -> None:
-    """Apply a script line to the pipeline; `expect` has no effect."""
-    match line:
-        case Rows():
-            stage.rows(line.rows, partitions=line.partitions, dying=dying)
-        case Rules():
-            assert isinstance(stage, Stage)  # the in-process driver does not run such cases
-            stage.rules(line.tables)
-        case Watermark():
-            stage.watermark(line.marks)
-        case Advance():
-            stage.advance(line.length)
-        case Restart():
-            stage.restart()
-        case End():
-            stage.end()
-        case Expect():
-            pass
 
 
 def test_session() -> SparkSession:

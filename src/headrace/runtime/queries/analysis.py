@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import PlanError, Problem
 from headrace.lowering.sources import StreamInputs
-from headrace.lowering.watermarks import Heartbeats
-from headrace.runtime.queries import QueryPlanner
+from headrace.runtime.queries.inspection import plan_queries
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 
@@ -50,20 +47,8 @@ class _EmptyInputs(StreamInputs):
 def analyse(graph: Graph) -> list[Problem]:
     """Return the problems that Spark's analyzer reports about a plan, type errors included."""
     spark = open_session(graph.name, jars=jars_for(graph.connectors))
-    with TemporaryDirectory(prefix="headrace-check-") as name:
-        directory = Path(name)
-        heartbeats = Heartbeats(spark, name)
-
-        planner = QueryPlanner(
-            spark,
-            graph,
-            directory,
-            build_inputs=lambda query: _EmptyInputs(
-                spark, graph.name, directory, heartbeats, primary_reader_of=query.primary_reader_of
-            ),
-        )
-        try:
-            planner.plan()
-        except PlanError as error:
-            return list(error.problems)
-    return []
+    try:
+        with plan_queries(spark, graph, build_inputs=_EmptyInputs):
+            return []
+    except PlanError as error:
+        return list(error.problems)

@@ -1,11 +1,48 @@
-"""JUnit XML reports for CI servers."""
+"""Outcomes of cases, and JUnit XML reports of them for CI servers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
-from headrace.testing.transcripts.runner import Outcome, Report
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of a case; `failure` is empty if it passed, otherwise location and reason.
+
+    >>> Outcome("sums", "sums.yaml:1:1").passed, Outcome("sums", "sums.yaml:1:1", "no row came").passed
+    (True, False)
+    """
+
+    name: str
+    where: str
+    failure: str = ""
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return not self.failure
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcomes of a run in the order of the files. A run without cases has not passed.
+
+    >>> Report((Outcome("sums", "sums.yaml:1:1"),)).passed, Report(()).passed
+    (True, False)
+    """
+
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if there are cases and all of them passed."""
+        return bool(self.outcomes) and all(outcome.passed for outcome in self.outcomes)
+
+    @property
+    def failures(self) -> tuple[Outcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if not outcome.passed)
 
 
 def write_junit(report: Report, path: str | Path) -> None:

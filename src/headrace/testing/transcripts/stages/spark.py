@@ -8,34 +8,32 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.memory import Memory
-from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
-from headrace.plan.graph import Graph
 from headrace.runtime.progress.row_accounting import RowAccounting
-from headrace.runtime.queries import PlannedQuery, QueryPlanner
+from headrace.runtime.queries.planner import PlannedQuery, QueryPlanner
 from headrace.runtime.virtual_time import Clock, Feed, quick_session
 from headrace.spark.gateway import silent_callbacks
-from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.changing import ScriptedTable
-from headrace.testing.transcripts.collecting import CollectingWriter, Collector
-from headrace.testing.transcripts.feeding import Input
-from headrace.testing.transcripts.outputs import Output
-from headrace.testing.transcripts.script import output_of, times_of
+from headrace.testing.transcripts.results.outputs import Output
+from headrace.testing.transcripts.script import times_of
+from headrace.testing.transcripts.stages.collecting import (
+    CollectingWriter,
+    Collector,
+    sink_name,
+    with_outputs,
+)
+from headrace.testing.transcripts.stages.inputs import Input, ScriptedInputs, ScriptedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.plan.queries import Query
-    from headrace.rules.tables import RuleTable
     from headrace.yaml.positions import Value
 
 
@@ -43,38 +41,21 @@ class Killed(Exception):  # noqa: N818 - not an error: requested by a script
     """Raised where the script kills the run."""
 
 
-class _ScriptedInputs(StreamInputs):
-    """Sources that read from feeds instead of their connectors."""
-
-    feeds: Mapping[str, Feed] = {}
-    tables: Mapping[str, ScriptedTable] = {}
-    partitioned: Collection[str] = ()
-
-    def has_partitions(self, source: Source) -> bool:
-        return source.name in self.partitioned
-
-    def rules(self, node: MatchRules) -> RuleTable:
-        return self.tables.get(node.name) or super().rules(node)
-
-    def _read(self, node: Source) -> DataFrame:
-        return self.feeds[node.name].stream(self.spark)
-
-
 class Stage:
     """A run of a case."""
 
     def __init__(self, spark: SparkSession, case: Case, *, also: tuple[str, ...] = ()) -> None:
         """Start the pipeline of a case; `also` adds outputs to collect."""
-        self._session = quick_session(spark)
+        self.session = quick_session(spark)
         self._graph = with_outputs(case.graph, tuple(dict.fromkeys([*case.outputs, *also])))
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-", dir=_quick_directory()))
-        self._clock = Clock(self._session)
+        self._clock = Clock(self.session)
         self._partitioned = case.partitioned
-        self._feeds = {source.name: Input(self._session, source) for source in self._graph.of(Source)}
+        self._feeds = {source.name: Input(self.session, source) for source in self._graph.of(Source)}
         self.collectors = {sink.name: Collector(sink.mode) for sink in self._graph.sinks}
         self._id = uuid.uuid4().hex
         fixed = [node.name for source in case.fed for node in times_of(self._graph, source)]
-        self._heartbeats = Heartbeats(self._session, self._id, fixed=fixed, clock=self._clock.java_clock)
+        self._heartbeats = Heartbeats(self.session, self._id, fixed=fixed, clock=self._clock.java_clock)
         self._tables = {
             node.name: ScriptedTable(node)
             for node in self._graph.of(MatchRules)
@@ -152,11 +133,11 @@ class Stage:
 
     def take(self, output: str) -> list[Output]:
         """Return the rows of an output since the last call."""
-        return self.collectors[_sink_name(self._graph, output)].take()
+        return self.collectors[sink_name(self._graph, output)].take()
 
     def all_rows(self, output: str) -> list[Output]:
         """Return all rows of an output."""
-        return self.collectors[_sink_name(self._graph, output)].history
+        return self.collectors[sink_name(self._graph, output)].history
 
     @property
     def missed_windows(self) -> int:
@@ -179,17 +160,13 @@ class Stage:
         return {log.step: log.current() for log in logs}
 
     @property
-    def session(self) -> SparkSession:
-        return self._session
-
-    @property
     def feeds(self) -> dict[str, Feed]:
         """Return the rows of the script by source."""
         return {name: entry.feed for name, entry in self._feeds.items()}
 
     def is_complete(self, output: str) -> bool:
         """Return true if every epoch writes all rows of the output (complete mode)."""
-        return self.collectors[_sink_name(self._graph, output)].complete
+        return self.collectors[sink_name(self._graph, output)].complete
 
     def close(self) -> None:
         """Stop the run and delete its files."""
@@ -204,9 +181,10 @@ class Stage:
 
     def _start(self) -> None:
         planner = QueryPlanner(
-            self._session,
+            self.session,
             self._graph,
             self._directory,
+            self._heartbeats,
             build_inputs=self._inputs,
             build_writer=lambda sink: CollectingWriter(self.collectors[sink.name]),
         )
@@ -222,14 +200,8 @@ class Stage:
                 checkpoint=str(planned.checkpoint / "spark"),
             )
 
-    def _inputs(self, query: Query) -> StreamInputs:
-        inputs = _ScriptedInputs(
-            self._session,
-            self._graph.name,
-            self._directory,
-            self._heartbeats,
-            primary_reader_of=query.primary_reader_of,
-        )
+    def _inputs(self, *arguments: Any, **options: Any) -> ScriptedInputs:
+        inputs = ScriptedInputs(*arguments, **options)
         inputs.feeds = self.feeds
         inputs.tables = self._tables
         inputs.partitioned = self._partitioned
@@ -271,22 +243,6 @@ class Stage:
     def _advance_watermark(self, node: EventTime | ClockTime, millis: int) -> None:
         if node.name in self._heartbeats.steps:
             self._heartbeats.advance(node.name, millis)
-
-
-def with_outputs(graph: Graph, outputs: tuple[str, ...]) -> Graph:
-    """Return the plan with exactly one sink for each expected output."""
-    nodes = {node.name: node for node in graph if not isinstance(node, Sink) or node.name in outputs}
-    bare = Graph(graph.name, nodes, graph.places)
-    added = []
-    for name in outputs:
-        ref = output_of(graph, name)
-        if ref is not None and not isinstance(graph.nodes.get(name), Sink):
-            added.append(Sink(_sink_name(graph, name), ref, Memory()))
-    return bare.plus(*added)
-
-
-def _sink_name(graph: Graph, output: str) -> str:
-    return output if isinstance(graph.nodes.get(output), Sink) else f"{output.replace('.', '_')}:expected"
 
 
 def _quick_directory() -> str | None:

@@ -7,32 +7,27 @@ through Spark, and so does any case with `through: spark`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import TranscriptError
 from headrace.lowering.expressions import column
 from headrace.lowering.patterns.match_recognize import Expressions
 from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.windows.operator import WindowDriver, declaration
-from headrace.patterns.elements import Element, Where
+from headrace.lowering.windows.python_aggregates import error_label, fold_rows
 from headrace.plan.graph import Graph
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
-from headrace.steps.expressions import Named, Opaque, PythonFold
-from headrace.steps.facts import plain_column
-from headrace.steps.patterns.match import Match
+from headrace.steps.expressions import Opaque, PythonFold
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.rows.event_time import EventTime
 from headrace.steps.stateful.window import WindowAggregate
-from headrace.testing.transcripts.batches import Batches
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.feeding import Input
-from headrace.testing.transcripts.folds import folds_here, with_results
-from headrace.testing.transcripts.outputs import Output, rows_of
-from headrace.testing.transcripts.script import Restart, Rows, decodes, only, output_of, schema_of
+from headrace.testing.transcripts.results.outputs import Output, rows_of
+from headrace.testing.transcripts.script import Rows, only, output_of, schema_of
+from headrace.testing.transcripts.stages.batches import Batches
+from headrace.testing.transcripts.stages.inputs import Input
 from headrace.windows import Delta, Landmark, Punctuation, Window
 
 if TYPE_CHECKING:
@@ -45,59 +40,7 @@ POSITION = "__position struct<source: string, partition: string, offset: bigint>
 Run = Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]
 
 
-def drivable(case: Case) -> bool:
-    """Return true if the in-process driver can run the case.
-
-    A case with a `restart` tests recovery, in which Spark takes part; it needs `through: kernel`.
-    """
-    steps = [node for node in case.graph if not isinstance(node, Sink)]
-    dies = any(isinstance(line, Restart) for line in case.script)
-    if case.through == "spark" or (dies and case.through != "kernel"):
-        return False
-    match steps:
-        case [Source() as source, EventTime() as time, WindowAggregate() as window]:
-            plain = _plain_time(time) and _plain_window(window)
-            return not decodes(source) and plain and folds_here(window, schema_of(source))
-        case [Source() as source, EventTime() as time, Match() as pattern]:
-            return not dies and not decodes(source) and _plain_time(time) and _plain_match(pattern)
-        case [Source() as source, EventTime() as time, RowPattern() as query]:
-            return not dies and not decodes(source) and _plain_time(time) and _selects_all(query)
-    return False
-
-
-def _plain_time(node: EventTime) -> bool:
-    return node.idle is None and node.watermark_when is None and node.max_ahead is None
-
-
-def _plain_window(node: WindowAggregate) -> bool:
-    return node.emission.late_rows == "divert" and _columns(node.keys)
-
-
-def _plain_match(node: Match) -> bool:
-    measures = [item for _, item in node.select or ()]
-    return _columns(node.keys) and all(
-        isinstance(condition, str) for condition in (*_conditions(node.pattern.elements), *measures)
-    )
-
-
-def _selects_all(node: RowPattern) -> bool:
-    """Return true if the query selects the matches unchanged; other queries need Spark."""
-    plain = re.fullmatch(r"\s*select\s+\*\s+from\s+\w+\s*", node.rest, re.IGNORECASE)
-    return plain is not None and node.input_query is None
-
-
-def _columns(keys: Named) -> bool:
-    return all(plain_column(expression) == name for name, expression in keys)
-
-
-def _conditions(elements: tuple[Element, ...]) -> list[Any]:
-    own = [element.body.condition for element in elements if isinstance(element.body, Where)]
-    conditions = [*own, *(element.until for element in elements)]
-    inner = [condition for element in elements for part in element.parts for condition in _conditions(part)]
-    return [condition for condition in (*conditions, *inner) if condition is not None]
-
-
-class DriverStage:
+class DriverStage(Batches):
     """A run of a case in the driver, with the interface of `Stage`.
 
     The kernel runs the whole script once; each line then advances to its end in the results.
@@ -106,45 +49,19 @@ class DriverStage:
     dropped_rows = 0
 
     def __init__(self, spark: SparkSession, case: Case) -> None:
+        super().__init__(case)
         self.session = spark
         self._case = case
         self._graph = case.graph
         self._run = _runner(spark, case.graph)
-        self._batches = Batches(case)
         self._whole = Batches.of(case)
         self._result: dict[str, Any] | None = None
         self._input: Input | None = None
         self._seen: dict[str, int] = {}
 
-    def rows(
-        self,
-        rows: Mapping[str, Any],
-        *,
-        partitions: Mapping[str, Sequence[str]] | None = None,
-        dying: bool = False,
-    ) -> None:
-        """Run a micro-batch with these rows and, if the watermark advances, another one."""
-        self._batches.rows(rows, partitions=partitions, dying=dying)
-
-    def watermark(self, marks: Mapping[str, int]) -> None:
-        """Set the watermark."""
-        self._batches.watermark(marks)
-
-    def advance(self, microseconds: int) -> None:
-        """Advance the clock."""
-        self._batches.advance(microseconds)
-
-    def restart(self) -> None:
-        """Kill the run; it resumes from its stored state and replays the interrupted micro-batch."""
-        self._batches.restart()
-
-    def end(self) -> None:
-        """End the input."""
-        self._batches.end()
-
     def take(self, output: str) -> list[Output]:
         """Return the rows of an output since the last call."""
-        before, self._seen[output] = self._seen.get(output, 0), len(self._batches.content)
+        before, self._seen[output] = self._seen.get(output, 0), len(self.content)
         return self._rows(output, before)
 
     def all_rows(self, output: str) -> list[Output]:
@@ -181,21 +98,35 @@ class DriverStage:
         tag = (ref.output if ref is not None else "") or "main"
         result = self._run_kernel()
         schema = next(f["type"] for f in result["schema"]["fields"] if f["name"] == f"__{tag}")
-        events = result["events"][since : len(self._batches.content)]
+        events = result["events"][since : len(self.content)]
         rows = [row[f"__{tag}"] for event in events for row in event if row["__output"] == tag]
         formatted = [_format_row(row) for row in rows_of(schema, rows)]
         windows = self._graph.of(WindowAggregate)
         return (
-            [with_results(windows[0], row) for row in formatted] if windows and tag == "main" else formatted
+            [_fold_results(windows[0], row) for row in formatted] if windows and tag == "main" else formatted
         )
 
     def _run_kernel(self) -> dict[str, Any]:
         """Return the results of the kernel for the script, and for an added `end`."""
-        if self._result is None or len(self._result["events"]) < len(self._batches.content):
-            whole = max(self._whole.content, self._batches.content, key=len)
+        if self._result is None or len(self._result["events"]) < len(self.content):
+            whole = max(self._whole.content, self.content, key=len)
             self._result = self._run(whole)
             check_replays(self._result)
         return self._result
+
+
+def _fold_results(node: WindowAggregate, row: Output) -> Output:
+    """Return a pane with the argument lists replaced by results."""
+    results = {
+        name: fold_rows(
+            error_label(node.name, name, item.aggregate),
+            item.aggregate,
+            (tuple(arguments.values()) for arguments in row[name]),
+        )
+        for name, item in node.aggregates
+        if isinstance(item, PythonFold)
+    }
+    return {**row, **results}
 
 
 def check_replays(result: Mapping[str, Any]) -> None:
@@ -213,15 +144,18 @@ def check_replays(result: Mapping[str, Any]) -> None:
 
 
 def _runner(spark: SparkSession, graph: Graph) -> Run:
-    """Return a function that runs micro-batches through the step of the case."""
+    """Return a function that runs micro-batches through the step of the case, the last one of its plan."""
     schema = schema_of(only(graph, Source)).ddl
-    if graph.of(Match):
-        node = only(graph, Match)
-        return match_driver(_columns_of(spark, schema), [name for name, _ in node.keys], node).run
-    if graph.of(RowPattern):
-        query = only(graph, RowPattern)
-        return Expressions(_columns_of(spark, schema), query).driver(query.clause).run
-    window: WindowAggregate = only(graph, WindowAggregate)
+    *_, step = (node for node in graph if not isinstance(node, Sink))
+    if isinstance(step, WindowAggregate):
+        return _window_runner(spark, schema, step)
+    columns = _columns_of(spark, schema)
+    if isinstance(step, RowPattern):
+        return Expressions(columns, step).driver(step.clause).run
+    return match_driver(columns, step.key_names, cast("Any", step)).run
+
+
+def _window_runner(spark: SparkSession, schema: str, window: WindowAggregate) -> Run:
     keys = tuple(name for name, _ in window.keys)
     aggregates = tuple(
         (name, expression if isinstance(expression, str) else column(expression))

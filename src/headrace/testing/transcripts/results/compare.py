@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import did_you_mean
-from headrace.testing.transcripts.outputs import Output, Pairs, matches, show
+from headrace.testing.transcripts.results.outputs import Output, Pairs, matches, show
 
 Expected = Mapping[str, Any]
 

@@ -19,12 +19,12 @@ from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.facts import LATE_COLUMNS
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.compare import compare
-from headrace.testing.transcripts.driver import DriverStage
-from headrace.testing.transcripts.final import final_rows, obstacle, split_sessions
-from headrace.testing.transcripts.outputs import Output, rows_of
+from headrace.testing.transcripts.results.compare import compare
+from headrace.testing.transcripts.results.final import final_rows, obstacle, split_sessions
+from headrace.testing.transcripts.results.outputs import Output, rows_of
 from headrace.testing.transcripts.script import output_of
-from headrace.testing.transcripts.stage import Stage
+from headrace.testing.transcripts.stages.driver import DriverStage
+from headrace.testing.transcripts.stages.spark import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +80,7 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
 
     Returns:
         The difference for each sink, as text; empty if all are equal. Sinks whose results cannot be compared
-        (see `headrace.testing.transcripts.final.obstacle`) are skipped.
+        (see `headrace.testing.transcripts.results.final.obstacle`) are skipped.
 
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("sums")

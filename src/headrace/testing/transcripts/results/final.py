@@ -21,7 +21,7 @@ from headrace.steps.tables.changelog import CHANGE
 from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.retractions import has_retractions
-from headrace.testing.transcripts.outputs import Output, show
+from headrace.testing.transcripts.results.outputs import Output, show
 from headrace.triggers import AfterCount, AfterWatermark, Emission, InSequence, Repeatedly, Trigger
 from headrace.windows import Session, Trailing
 

@@ -1,12 +1,16 @@
-"""The sink that replaces every sink of a case and collects rows for `expect`."""
+"""The sinks that replace those of a case and collect rows for `expect`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Staged, WriteContext, WriteMode
+from headrace.connectors.memory import Memory
+from headrace.plan.graph import Graph
 from headrace.runtime.virtual_time import CollectedRows, collect
-from headrace.testing.transcripts.outputs import Output, rows_of
+from headrace.steps.endpoints.sink import Sink
+from headrace.testing.transcripts.results.outputs import Output, rows_of
+from headrace.testing.transcripts.script import output_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -65,3 +69,20 @@ class CollectingWriter:
         self._collector.add(self._checkpoint_id, epoch, staged.content)
 
     def close(self) -> None: ...
+
+
+def with_outputs(graph: Graph, outputs: tuple[str, ...]) -> Graph:
+    """Return the plan with exactly one sink for each expected output."""
+    nodes = {node.name: node for node in graph if not isinstance(node, Sink) or node.name in outputs}
+    bare = Graph(graph.name, nodes, graph.places)
+    added = []
+    for name in outputs:
+        ref = output_of(graph, name)
+        if ref is not None and not isinstance(graph.nodes.get(name), Sink):
+            added.append(Sink(sink_name(graph, name), ref, Memory()))
+    return bare.plus(*added)
+
+
+def sink_name(graph: Graph, output: str) -> str:
+    """Return the sink that collects an expected output."""
+    return output if isinstance(graph.nodes.get(output), Sink) else f"{output.replace('.', '_')}:expected"

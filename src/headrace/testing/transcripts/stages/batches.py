@@ -10,8 +10,9 @@ from headrace.schemas.datatypes import Array, DataType, Map, Struct
 from headrace.steps.endpoints.source import Source
 from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.partitions import PartitionModel
-from headrace.testing.transcripts.script import Advance, End, Line, Restart, Rows, Watermark, only, schema_of
+from headrace.testing.transcripts.script import only, schema_of
+from headrace.testing.transcripts.stages.lines import perform
+from headrace.testing.transcripts.stages.partitions import PartitionModel
 from headrace.testing.transcripts.values import micros_of_plain
 
 
@@ -34,7 +35,7 @@ class Batches:
         """Return the micro-batches of a whole script."""
         batches = cls(case)
         for index, line in enumerate(case.script):
-            batches._line(line, dying=case.kills_in(index))
+            perform(line, batches, dying=case.kills_in(index))
         return batches
 
     def rows(
@@ -44,6 +45,7 @@ class Batches:
         partitions: Mapping[str, Sequence[str]] | None = None,
         dying: bool = False,
     ) -> None:
+        """Run a micro-batch with these rows and, if the watermark advances, another one."""
         [(source, records)] = rows.items()
         names = (partitions or {}).get(source) or ["0"] * len(records)
         content = list(map(self._row, records, names))
@@ -54,9 +56,11 @@ class Batches:
             self._move(self._reached)
 
     def watermark(self, marks: Mapping[str, int]) -> None:
+        """Set the watermark."""
         self._add([], next(iter(marks.values())))
 
     def advance(self, microseconds: int) -> None:
+        """Advance the clock."""
         self._clock += microseconds
         self._add([])
         reached = None if self._fixed else self._model.tick(self._clock // 1000)
@@ -65,23 +69,12 @@ class Batches:
             self._move(reached)
 
     def restart(self) -> None:
+        """Kill the run; it resumes from its stored state and replays the interrupted micro-batch."""
         self._restarted, self._died = not self._died, False
 
     def end(self) -> None:
+        """End the input."""
         self._add([], END_OF_TIME_MS * 1000)
-
-    def _line(self, line: Line, *, dying: bool) -> None:
-        match line:
-            case Rows(_, rows, partitions):
-                self.rows(rows, partitions=partitions, dying=dying)
-            case Watermark(_, marks):
-                self.watermark(marks)
-            case Advance(_, length):
-                self.advance(length)
-            case Restart():
-                self.restart()
-            case End():
-                self.end()
 
     def _add(
         self, rows: Sequence[Mapping[str, Any]], watermark: int | None = None, *, dies: bool = False

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import Heartbeats
-from headrace.plan.queries import Query
-from headrace.runtime.queries import PlannedQuery, QueryPlanner
+from headrace.runtime.queries.planner import PlannedQuery, QueryPlanner
 from headrace.spark.gateway import java_frame, jvm
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
@@ -35,18 +34,15 @@ def physical_plans(
 
 
 @contextmanager
-def plan_queries(spark: SparkSession, graph: Graph) -> Iterator[list[PlannedQuery]]:
+def plan_queries(
+    spark: SparkSession, graph: Graph, *, build_inputs: type[StreamInputs] = StreamInputs
+) -> Iterator[list[PlannedQuery]]:
     """Plan the queries in a temporary directory, without running them."""
     with TemporaryDirectory(prefix="headrace-explain-") as place:
         heartbeats = Heartbeats(spark, place)
-
-        def build_inputs(query: Query) -> StreamInputs:
-            return StreamInputs(
-                spark, graph.name, place, heartbeats, primary_reader_of=query.primary_reader_of
-            )
-
-        planned = QueryPlanner(spark, graph, place, build_inputs=build_inputs).plan()
+        planned: list[PlannedQuery] = []
         try:
+            planned += QueryPlanner(spark, graph, place, heartbeats, build_inputs=build_inputs).plan()
             yield planned
         finally:
             heartbeats.close()

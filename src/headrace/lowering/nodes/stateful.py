@@ -1,0 +1,146 @@
+"""Stateful steps: each calls the function that builds its operator of the kernel or of Spark."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812
+
+from headrace.lowering.code.processors import Wake, apply_processor
+from headrace.lowering.distinct import drop_duplicates
+from headrace.lowering.event_times import AHEAD
+from headrace.lowering.expressions import REFINED, TIME, column, drop_hidden, name_columns
+from headrace.lowering.joins.joins import join_streams
+from headrace.lowering.keys import add_keys, time_of
+from headrace.lowering.nodes.dispatch import lower
+from headrace.lowering.patterns.match_recognize import find_row_patterns, select_input
+from headrace.lowering.patterns.matches import find_matches
+from headrace.lowering.patterns.rules import RuleStep
+from headrace.lowering.tables.changes import is_changelog
+from headrace.lowering.tables.joins import join_table_rows
+from headrace.lowering.tables.steps import complete_rows, latest_rows, running_rows, top_rows
+from headrace.lowering.windows.native import aggregate_native_windows, is_native_batch
+from headrace.lowering.windows.operator import aggregate_windows
+from headrace.lowering.windows.python_aggregates import check_picklable
+from headrace.plan.changes import feeds_changes
+from headrace.rules.revision import load_now
+from headrace.steps.base import Ref
+from headrace.steps.code.process import Process
+from headrace.steps.joins.sides import TwoInputs
+from headrace.steps.patterns.match import Match
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.patterns.match_rules import MatchRules
+from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.window import WindowAggregate
+from headrace.steps.tables.join import TableJoin
+from headrace.steps.tables.latest import VERSIONS, Latest
+from headrace.steps.tables.top_n import TopN
+from headrace.triggers import Emission
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from headrace.lowering.lowering import Lowering
+
+
+@lower.register(Aggregate)
+def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
+    frame = lowering.changes(node.input)
+    if not is_changelog(frame) or not frame.isStreaming:
+        return drop_hidden(frame).groupBy(*name_columns(node.keys)).agg(*name_columns(node.aggregates))
+    if node.emits_all(lowering.graph):
+        return complete_rows(frame, name_columns(node.keys), name_columns(node.aggregates))
+    ready, keys = add_keys(frame, node.keys)
+    return running_rows(ready, keys, name_columns(node.aggregates), counts=lowering.count(node))
+
+
+@lower.register(WindowAggregate)
+def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
+    check_picklable(lowering.graph.where(node), node)
+    frame = lowering.changes(node.input)
+    native = node.emission.late_rows == "count" and AHEAD not in frame.columns
+    if native or is_native_batch(frame, node):
+        return aggregate_native_windows(frame, node, name_columns(node.keys), name_columns(node.aggregates))
+    aggregates = {name: column(item) for name, item in node.aggregates}
+    ready, keys = add_keys(frame, node.keys)
+    time = time_of(lowering.graph, node)
+    if not frame.isStreaming:
+        return aggregate_windows(ready, keys, node.window, Emission(), aggregates, time=time)
+    refined = feeds_changes(lowering.graph, node)
+    emission = replace(node.emission, mode="retracting") if refined else node.emission
+    rows = aggregate_windows(
+        ready, keys, node.window, emission, aggregates, time=time, ttl=node.ttl, counts=lowering.count(node)
+    )
+    return rows.withColumn(REFINED, F.lit(True)) if refined else rows
+
+
+@lower.register(Match)
+def _match(node: Match, lowering: Lowering) -> DataFrame:
+    frame, keys = add_keys(lowering.frame(node.input), node.keys)
+    time = time_of(lowering.graph, node)
+    return find_matches(frame, keys, node, time=time, counts=lowering.count(node))
+
+
+@lower.register(MatchRules)
+def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
+    frame, keys = add_keys(lowering.frame(node.input), node.keys)
+    time = time_of(lowering.graph, node)
+    step = lowering.rules[node.name] = RuleStep(frame, lowering.graph, node, keys, time=time)
+    if not frame.isStreaming:
+        load_now(step, lowering.inputs.rules(node))
+        return step.rows()
+    return step.rows(lowering.count(node))
+
+
+@lower.register(RowPattern)
+def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
+    frame = select_input(lowering.frame(node.input), node)
+    time = time_of(lowering.graph, node)
+    return find_row_patterns(frame, node, time=time, counts=lowering.count(node))
+
+
+@lower.register(Process)
+def _process(node: Process, lowering: Lowering) -> DataFrame:
+    frame, keys = add_keys(lowering.frame(node.input), node.keys)
+    time = time_of(lowering.graph, node)
+    if TIME not in frame.columns and node.uses_clock(timed=False) and frame.isStreaming:
+        wake = Wake(f"{node.name}:clock", node.input, "processing")
+        with_clock = frame.withColumn(wake.column, F.current_timestamp())
+        frame = lowering.inputs.add_watermark(with_clock, wake, []).drop(wake.column, TIME)
+    return apply_processor(
+        frame, keys, node, lowering.graph.where(node), time=time, counts=lowering.count(node)
+    )
+
+
+@lower.register(Distinct)
+def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
+    return drop_duplicates(lowering.spark, lowering.frame(node.input), node, lowering.count(node))
+
+
+@lower.register(TwoInputs)
+def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
+    left, right = lowering.frame(node.input), lowering.frame(node.other)
+    return join_streams(left, right, node, time=time_of(lowering.graph, node), counts=lowering.count(node))
+
+
+@lower.register(TableJoin)
+def _table_join(node: TableJoin, lowering: Lowering) -> DataFrame:
+    left, right = (lowering.changes(ref) for ref in node.inputs)
+    facts = [lowering.graph.facts(ref) for ref in node.inputs]
+    return join_table_rows(left, right, node, facts, counts=lowering.count(node))
+
+
+@lower.register(Latest)
+def _latest(node: Latest, lowering: Lowering) -> DataFrame:
+    frame, keys = add_keys(lowering.frame(node.input), node.keys)
+    versions = bool(lowering.graph.consumers[Ref(node.name, VERSIONS)])
+    facts = lowering.graph.facts(node.input)
+    return latest_rows(frame, keys, node, facts, versions=versions, counts=lowering.count(node))
+
+
+@lower.register(TopN)
+def _top_n(node: TopN, lowering: Lowering) -> DataFrame:
+    frame, keys = add_keys(lowering.changes(node.input), node.keys)
+    return top_rows(frame, keys, node, lowering.graph.facts(node.input), counts=lowering.count(node))

@@ -1,0 +1,1 @@
+"""Runs in micro-batches: their queries, bounded runs and drains, idle sources and status."""

@@ -1,0 +1,76 @@
+"""Assemble the status of a run from progress reports, deliveries and watermarks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from headrace.lowering.code.totals import call_totals
+from headrace.runtime.micro_batch.idleness import clock_warnings
+from headrace.runtime.progress.delays import Delays
+from headrace.runtime.progress.status import RulesStatus, Status
+
+if TYPE_CHECKING:
+    from headrace.lowering.watermarks import Heartbeats
+    from headrace.plan.graph import Graph
+    from headrace.runtime.delivery import Delivery
+    from headrace.runtime.progress.log import ProgressLog
+    from headrace.runtime.progress.row_accounting import RowAccounting
+
+
+class RunStatus:
+    """The status of one run; `close` stores what the kernel drops when the run ends."""
+
+    def __init__(
+        self, graph: Graph, deliveries: list[Delivery], progress: ProgressLog, heartbeats: Heartbeats
+    ) -> None:
+        self._deliveries = deliveries
+        self._progress = progress
+        self._heartbeats = heartbeats
+        self._calls = call_totals(graph)
+        self._warnings: tuple[str, ...] = ()
+        self._delays = Delays()
+
+    def read(self, *, active: bool, phase: str) -> Status:
+        """Return the present status."""
+        sinks = [sink for delivery in self._deliveries for sink in delivery.sinks]
+        books = [delivery.rules for delivery in self._deliveries if delivery.rules is not None]
+        steps = dict(self._row_accounting())
+        if active:
+            self._update_delays()
+        self._update_warnings()
+        status = self._progress.status({sink.name: sink.rows for sink in sinks}, active=active, phase=phase)
+        return replace(
+            status,
+            late=status.late + sum(step.late for step in steps.values()),
+            dead_letters=sum(delivery.dead_letter_count for delivery in self._deliveries),
+            slowest_partition=self._heartbeats.slowest_partition(),
+            ledgers={sink.name: sink.ledger_epoch for sink in sinks if sink.ledger_epoch is not None},
+            steps=steps,
+            calls={step: totals.values() for step, totals in self._calls.items()},
+            rules={book.name: RulesStatus(book.in_force, tuple(map(str, book.faults))) for book in books},
+            warnings=self._warnings,
+            delays=self._delays,
+            mismatches=tuple(each for delivery in self._deliveries for each in delivery.mismatches),
+            mismatch_count=sum(delivery.mismatches.count for delivery in self._deliveries),
+        )
+
+    def close(self) -> None:
+        """Read warnings and delays for the last time, before the heartbeats are closed."""
+        self._update_warnings()
+        with contextlib.suppress(Exception):  # the JVM may have exited
+            self._update_delays()
+
+    def _row_accounting(self) -> Iterator[tuple[str, RowAccounting]]:
+        for delivery in self._deliveries:
+            own = [] if delivery.accounting is None else [delivery.accounting]
+            for log in (*own, *delivery.lookup_logs.values()):
+                yield log.step, log.current()
+
+    def _update_delays(self) -> None:
+        self._delays = Delays.of(self._heartbeats.delays()) or self._delays
+
+    def _update_warnings(self) -> None:
+        self._warnings = tuple(dict.fromkeys([*self._warnings, *clock_warnings(self._heartbeats)]))
