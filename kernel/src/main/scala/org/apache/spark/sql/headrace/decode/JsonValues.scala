@@ -29,12 +29,12 @@ final class JsonValues(options: DecodeOptions) {
 
   def reader(kind: DataType): JsonReader = kind match {
     case _: StringType => StringReader
-    case DoubleType => DoubleReader
+    case DoubleType => parser => floating(parser, "double", parser.getDoubleValue)
     case LongType => parser => whole(parser, "bigint", Long.MinValue, Long.MaxValue)
     case IntegerType => parser => whole(parser, "int", Int.MinValue, Int.MaxValue).toInt
     case ShortType => parser => whole(parser, "smallint", Short.MinValue, Short.MaxValue).toShort
     case ByteType => parser => whole(parser, "tinyint", Byte.MinValue, Byte.MaxValue).toByte
-    case FloatType => FloatReader
+    case FloatType => parser => floating(parser, "float", parser.getFloatValue.toDouble).toFloat
     case BooleanType => BooleanReader
     case BinaryType => BinaryReader
     case TimestampType => timestamp
@@ -92,27 +92,16 @@ object JsonValues {
     micros
   }
 
-  private object DoubleReader extends JsonReader {
-    override def read(parser: JsonParser): Any = parser.currentToken match {
+  /** Reads a floating-point number, which is `value` if the token is a number. */
+  private def floating(parser: JsonParser, kind: String, value: => Double): Double =
+    parser.currentToken match {
       case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT =>
-        val value = parser.getDoubleValue
-        if (value.isInfinite && !parser.isNaN) throw outOfRange(parser, "double")
-        value
-      case VALUE_STRING => special(parser, "double")
-      case _ => throw unexpected(parser, "double")
+        val number = value
+        if (number.isInfinite && !parser.isNaN) throw outOfRange(parser, kind)
+        number
+      case VALUE_STRING => special(parser, kind)
+      case _ => throw unexpected(parser, kind)
     }
-  }
-
-  private object FloatReader extends JsonReader {
-    override def read(parser: JsonParser): Any = parser.currentToken match {
-      case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT =>
-        val value = parser.getFloatValue
-        if (value.isInfinite && !parser.isNaN) throw outOfRange(parser, "float")
-        value
-      case VALUE_STRING => special(parser, "float").toFloat
-      case _ => throw unexpected(parser, "float")
-    }
-  }
 
   /** Quoted NaN and infinities, which JSON numbers cannot express. */
   private def special(parser: JsonParser, kind: String): Double = parser.getText match {

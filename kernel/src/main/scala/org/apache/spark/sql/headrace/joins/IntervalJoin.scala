@@ -5,7 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
-import org.apache.spark.sql.headrace.operators.state.SlotStore
+import org.apache.spark.sql.headrace.operators.state.{RowBlock, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
 /**
@@ -44,12 +44,12 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
 
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit =
     store.dueSlot match {
-      case Some((slot, bytes)) if slot >= 0 => expire(RowBucket.read(bytes), sideOf(slot), out)
+      case Some((slot, bytes)) if slot >= 0 => expire(RowBlock.read(bytes), sideOf(slot), out)
       case Some((slot, _)) => visit(store, markedSlot(slot), now, out)
       case None => slotsDueAt(due).foreach { slot =>
           if (dueOf(slot) > Time.floor(now.watermark)) visit(store, slot, now, out)
           else {
-            expire(RowBucket.read(store.get(slot)), sideOf(slot), out)
+            expire(RowBlock.read(store.get(slot)), sideOf(slot), out)
             store.remove(slot)
           }
         }
@@ -103,7 +103,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
   /** Emits the unmatched rows of a bucket whose time has come, and keeps the bucket. */
   private def visit(store: SlotStore, slot: Long, now: Now, out: TaggedRows): Unit =
     if (dueOf(slot) > Time.floor(now.watermark)) { // else the bucket is due in this batch, too
-      val (bucket, side) = (RowBucket.read(store.get(slot, dueOf(slot))), sideOf(slot))
+      val (bucket, side) = (RowBlock.read(store.get(slot, dueOf(slot))), sideOf(slot))
       bucket.foreachPlace { place =>
         if (bucket.tag(place) == Waiting && kind.emitsUnmatched(side) &&
           Time.plus(bucket.time(place), interval.keep(side)) < now.watermark) {
@@ -115,7 +115,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
     }
 
   /** Settles all rows of a bucket. */
-  private def expire(bucket: RowBucket, side: Int, out: TaggedRows): Unit = bucket.foreachPlace { place =>
+  private def expire(bucket: RowBlock, side: Int, out: TaggedRows): Unit = bucket.foreachPlace { place =>
     val tag = bucket.tag(place)
     if (tag == Waiting && kind.emitsUnmatched(side))
       emitUnmatched(bucket.row(place, pairs.width(side)), side, bucket.time(place), out)
@@ -127,10 +127,8 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
     if (side == Side.Left) pairs.emit(row, null, time, out) else pairs.emit(null, row, time, out)
 
   /** Counts a row that leaves the step. */
-  private def count(side: Int, matched: Boolean): Unit = {
-    val hasResult = if (matched) kind.usesMatched(side) else kind.emitsUnmatched(side)
-    counts.add(if (hasResult) Counts.Folded else Counts.Unmatched, 1)
-  }
+  private def count(side: Int, matched: Boolean): Unit = counts
+    .add(if (kind.hasResult(side, matched)) Counts.Folded else Counts.Unmatched, 1)
 
   private def slotOf(number: Long, side: Int): Long = 2 * number + side
   private def sideOf(slot: Long): Int = (slot & 1).toInt
@@ -151,10 +149,9 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
 
   /** The buckets that a call uses. */
   private final class Buckets(store: SlotStore) {
-    private val read = mutable.LongMap.empty[RowBucket]
+    private val read = mutable.LongMap.empty[RowBlock]
 
-    def apply(slot: Long): RowBucket = read
-      .getOrElseUpdate(slot, RowBucket.read(store.get(slot, dueOf(slot))))
+    def apply(slot: Long): RowBlock = read.getOrElseUpdate(slot, RowBlock.read(store.get(slot, dueOf(slot))))
 
     /** Requests a call for a bucket at a time. */
     def mark(slot: Long, due: Long): Unit = store.mark(markOf(slot), due)

@@ -23,8 +23,9 @@ final case class JoinKind(pairs: Boolean, unmatchedLeft: Boolean, unmatchedRight
     onceLeft: Boolean = false) {
   def emitsUnmatched(side: Int): Boolean = if (side == Side.Left) unmatchedLeft else unmatchedRight
 
-  /** True if a row that has found a partner has contributed to a result. */
-  def usesMatched(side: Int): Boolean = pairs || onceLeft || side == Side.Right
+  /** True if a row has contributed to a result, given whether it has found a partner. */
+  def hasResult(side: Int, matched: Boolean): Boolean =
+    if (matched) pairs || onceLeft || side == Side.Right else emitsUnmatched(side)
 
   /** True if further partners of a left row make no difference. */
   def leftIsSettledByMatch: Boolean = !pairs

@@ -37,7 +37,7 @@ object JoinStep {
   def apply(frame: Dataset[Row], conditioned: Dataset[Row], text: String): JoinStep = {
     val spec = JoinSpec.parse(text)
     val window = spec.scope match {
-      case _: SameWindow => Seq(StructField("window", Pairs.window))
+      case _: SameWindow => Seq(StructField("window", StepColumns.Bounds))
       case _ => Nil
     }
     new JoinStep(spec, Pairs.columns(frame, spec.keys, window), Option(conditioned).map(boundCondition))
@@ -92,7 +92,6 @@ final class Pairs(columns: StepColumns, condition: Option[Expression]) {
 }
 
 object Pairs {
-  val window: StructType = new StructType().add("start", TimestampType).add("end", TimestampType)
 
   /** Ordinals of `left` and `right`. */
   def sides(input: Seq[Attribute]): Seq[Int] = Seq("left", "right").map(n => input.indexWhere(_.name == n))

@@ -5,7 +5,7 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
-import org.apache.spark.sql.headrace.operators.state.SlotStore
+import org.apache.spark.sql.headrace.operators.state.{RowBlock, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
 /**
@@ -18,7 +18,7 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
 
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
-    val windows = mutable.LongMap.empty[RowBucket]
+    val windows = mutable.LongMap.empty[RowBlock]
     val joins = !key.anyNull
     events.foreach { event =>
       counts.add(Counts.Rows, 1)
@@ -37,25 +37,25 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
 
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit =
     store.dueSlot match {
-      case Some((start, bytes)) => close(start, RowBucket.read(bytes), !key.anyNull, out)
+      case Some((start, bytes)) => close(start, RowBlock.read(bytes), !key.anyNull, out)
       case None => grid.startsEndingAt(due, 0).foreach { start =>
-          close(start, RowBucket.read(store.get(start)), !key.anyNull, out)
+          close(start, RowBlock.read(store.get(start)), !key.anyNull, out)
           store.remove(start)
         }
     }
 
-  private def assign(store: SlotStore, windows: mutable.LongMap[RowBucket], event: Event, side: Int): Unit = {
+  private def assign(store: SlotStore, windows: mutable.LongMap[RowBlock], event: Event, side: Int): Unit = {
     counts.add(Counts.Pending, 1)
     var start = grid.lastStart(event.at)
     while (grid.contains(start, event.at)) {
-      windows.getOrElseUpdate(start, RowBucket.read(store.get(start, dueOf(start))))
+      windows.getOrElseUpdate(start, RowBlock.read(store.get(start, dueOf(start))))
         .add(event.at, side, pairs.content(event.row, side))
       start = grid.previousStart(start)
     }
   }
 
   /** Emits the results of a window. A row is accounted for when its last window closes. */
-  private def close(start: Long, bucket: RowBucket, joins: Boolean, out: TaggedRows): Unit = {
+  private def close(start: Long, bucket: RowBlock, joins: Boolean, out: TaggedRows): Unit = {
     val window = bounds(start)
     val time = grid.end(start) - 1
     val Seq(left, right) = Seq(Side.Left, Side.Right).map(rows(bucket, _))
@@ -81,12 +81,11 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
 
   private def settle(
       start: Long, at: Long, side: Int, matched: Boolean): Unit = if (start == grid.lastStart(at)) {
-    val hasResult = if (matched) kind.usesMatched(side) else kind.emitsUnmatched(side)
     counts.add(Counts.Pending, -1)
-    counts.add(if (hasResult) Counts.Folded else Counts.Unmatched, 1)
+    counts.add(if (kind.hasResult(side, matched)) Counts.Folded else Counts.Unmatched, 1)
   }
 
-  private def rows(bucket: RowBucket, side: Int): Array[(Long, UnsafeRow)] = {
+  private def rows(bucket: RowBlock, side: Int): Array[(Long, UnsafeRow)] = {
     val found = mutable.ArrayBuffer.empty[(Long, UnsafeRow)]
     bucket.foreachPlace { place =>
       if (bucket.tag(place) == side) found += bucket.time(place) -> bucket.row(place, pairs.width(side))

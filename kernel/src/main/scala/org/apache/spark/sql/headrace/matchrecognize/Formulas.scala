@@ -8,16 +8,6 @@ import org.apache.spark.sql.headrace.operators.Aggregates
 import org.apache.spark.sql.types.DataType
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Rows of one partition by number. */
-trait PartitionRows {
-  /** The row, or null outside the stored range. */
-  def row(number: Long): InternalRow
-
-  /** Number of rows so far. */
-  def count: Long
-  def ended: Boolean
-}
-
 /** A value of a match that a formula uses. */
 sealed trait FormulaValue extends Serializable {
   def dataType: DataType
@@ -74,48 +64,49 @@ final class FormulaEvaluator(names: Array[UTF8String], slots: Int) {
   var waits: Boolean = false
   private val extra = new GenericInternalRow(2)
   private val joined = new JoinedRow
-  def holds(formula: Formula, partition: PartitionRows, start: Long, number: Long, taken: RowChain): Boolean =
-    formula.predicate.eval(inputs(formula, partition, start, number, taken, taken))
+  /** Evaluates a condition on the last of the taken rows. */
+  def holds(formula: Formula, search: PartitionSearch, taken: RowChain): Boolean = formula.predicate
+    .eval(inputs(formula, search, taken, taken))
 
   /**
    * Evaluates a formula.
    *
-   * @param start the number of the match's first row
    * @param now the rows up to the current one; null if there are none
    * @param whole all rows of the match
    */
-  def value(formula: Formula, partition: PartitionRows, start: Long, number: Long, now: RowChain,
-      whole: RowChain): Any = formula.bound.eval(inputs(formula, partition, start, number, now, whole))
+  def value(formula: Formula, search: PartitionSearch, now: RowChain, whole: RowChain): Any = formula.bound
+    .eval(inputs(formula, search, now, whole))
 
-  private def inputs(formula: Formula, partition: PartitionRows, start: Long, number: Long, now: RowChain,
-      whole: RowChain): InternalRow = {
+  private def inputs(
+      formula: Formula, search: PartitionSearch, now: RowChain, whole: RowChain): InternalRow = {
     val values = new Array[Any](formula.values.size)
     var i = 0
     while (i < values.length) {
       values(i) = formula.values(i) match {
-        case v: RowValue => ofRow(v, partition, start, number, now, whole)
-        case v: AggregateValue => ofRows(v, partition, start, number, if (v.complete) whole else now)
-        case MatchNumber => number
+        case v: RowValue => ofRow(v, search, now, whole)
+        case v: AggregateValue => ofRows(v, search, if (v.complete) whole else now)
+        case MatchNumber => search.number
       }
       i += 1
     }
     new GenericInternalRow(values)
   }
 
-  private def ofRow(v: RowValue, partition: PartitionRows, start: Long, number: Long, now: RowChain,
-      whole: RowChain): Any = {
+  private def ofRow(v: RowValue, search: PartitionSearch, now: RowChain, whole: RowChain): Any = {
     val among = if (v.complete) whole else now
     val position = if (v.last) v.of.last(among, v.skip) else v.of.first(among, v.skip)
     if (position < 0) return null
-    val at = start + position + v.shift
-    if (at >= partition.count) {
-      if (!partition.ended) waits = true
+    val at = search.at + position + v.shift
+    if (at >= search.count) {
+      if (!search.ended) waits = true
       return null
     }
-    val row = if (at < 0) null else partition.row(at)
+    val row = search.row(at)
     if (row == null) null
-    else v.expression
-      .eval(extended(row, if (v.usesVariable) variableName(whole, (at - start).toInt) else null, number))
+    else {
+      val variable = if (v.usesVariable) variableName(whole, (at - search.at).toInt) else null
+      v.expression.eval(extended(row, variable, search.number))
+    }
   }
 
   /** Name of the variable that matched the row at a position. */
@@ -129,16 +120,14 @@ final class FormulaEvaluator(names: Array[UTF8String], slots: Int) {
     joined(row, extra)
   }
 
-  private def ofRows(
-      v: AggregateValue, partition: PartitionRows, start: Long, number: Long, taken: RowChain): Any = {
-    val buffer = if (taken == null) v.aggregates.create() else bufferOf(v, partition, start, number, taken)
+  private def ofRows(v: AggregateValue, search: PartitionSearch, taken: RowChain): Any = {
+    val buffer = if (taken == null) v.aggregates.create() else bufferOf(v, search, taken)
     val result = v.aggregates.result(buffer, InternalRow.empty)
     if (result.isNullAt(0)) null else result.get(0, v.dataType)
   }
 
   /** The aggregate's buffer over a chain, extended from the longest prefix that has one. */
-  private def bufferOf(v: AggregateValue, partition: PartitionRows, start: Long, number: Long,
-      taken: RowChain): InternalRow = {
+  private def bufferOf(v: AggregateValue, search: PartitionSearch, taken: RowChain): InternalRow = {
     val missing = mutable.ArrayBuffer.empty[RowChain]
     var at = taken
     while (at != null && (at.buffers == null || at.buffers(v.slot) == null)) {
@@ -152,7 +141,8 @@ final class FormulaEvaluator(names: Array[UTF8String], slots: Int) {
       else {
         val own = if (known == null) v.aggregates.create() else v.aggregates.copy(known)
         missing.reverseIterator.filter(t => v.of.has(t.variable)).foreach { t =>
-          v.aggregates.update(own, extended(partition.row(start + t.size - 1), names(t.variable), number))
+          val row = search.row(search.at + t.size - 1)
+          v.aggregates.update(own, extended(row, names(t.variable), search.number))
         }
         own
       }

@@ -58,7 +58,7 @@ trait ResultSink {
 }
 
 /** Rows of one partition that are still needed, and the search position. Mutable. */
-final class PartitionSearch extends PartitionRows {
+final class PartitionSearch {
   /** Number of the first stored row, and of the row where the next match may begin. */
   var first: Long = 0
   var at: Long = 0
@@ -81,8 +81,12 @@ final class PartitionSearch extends PartitionRows {
 
   /** The attempt at `at`, if started; not stored. */
   var attempt: MatchAttempt = _
-  override def count: Long = first + rows.size
-  override def row(number: Long): InternalRow =
+
+  /** Number of rows so far. */
+  def count: Long = first + rows.size
+
+  /** The row, or null outside the stored range. */
+  def row(number: Long): InternalRow =
     if (number < first || number >= count) null else rows((number - first).toInt)
   def timeOf(number: Long): Long = times((number - first).toInt)
 
@@ -93,17 +97,17 @@ final class PartitionSearch extends PartitionRows {
   }
 }
 
-/** Observes condition tests; the last row of `taken` was tested. */
+/** Observes condition tests of the attempt at the search position; the last row of `taken` was tested. */
 trait ConditionListener {
-  def tested(search: PartitionSearch, start: Long, taken: RowChain, answer: TestResult): Unit
+  def tested(search: PartitionSearch, taken: RowChain, answer: TestResult): Unit
 }
 
 object NoListener extends ConditionListener {
-  override def tested(search: PartitionSearch, start: Long, taken: RowChain, answer: TestResult): Unit = ()
+  override def tested(search: PartitionSearch, taken: RowChain, answer: TestResult): Unit = ()
 }
 
 /** Searches partitions for matches, one at a time, each the preferred one at its position. */
-final class PatternSearcher(pattern: RowPattern, listener: ConditionListener = NoListener) {
+final class PatternSearcher(pattern: RowPattern, listener: ConditionListener) {
   private val evaluator = new FormulaEvaluator(pattern.names, pattern.slots)
 
   /** Searches as far as the available rows allow. */
@@ -137,7 +141,7 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener = N
         new RowTester {
           override def holds(taken: RowChain): TestResult = {
             val result = answer(taken)
-            listener.tested(search, start, taken, result)
+            listener.tested(search, taken, result)
             result
           }
 
@@ -146,7 +150,7 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener = N
             if (condition == null) TestPassed
             else {
               evaluator.waits = false
-              val holds = evaluator.holds(condition, search, start, search.number, taken)
+              val holds = evaluator.holds(condition, search, taken)
               if (evaluator.waits) TestDeferred else if (holds) TestPassed else TestFailed
             }
           }
@@ -201,7 +205,7 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener = N
   }
 
   private def measures(search: PartitionSearch, now: RowChain, whole: RowChain): Array[Any] = pattern.measures
-    .map(evaluator.value(_, search, search.at, search.number, now, whole)).toArray
+    .map(evaluator.value(_, search, now, whole)).toArray
 
   private def next(start: Long, taken: RowChain): Long = pattern.skip match {
     case SkipPastLastRow => start + taken.size

@@ -1,83 +1,36 @@
 package org.apache.spark.sql.headrace.matchrecognize
 
 import scala.collection.mutable
-import scala.jdk.CollectionConverters._
 
-import com.fasterxml.jackson.databind.ObjectMapper
 import com.fasterxml.jackson.databind.node.{ArrayNode, ObjectNode}
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.{Dataset, Row, classic}
-import org.apache.spark.sql.headrace.operators.keyed.{StepOutput, StepColumns}
-import org.apache.spark.sql.headrace.operators.{JsonRowWriter, Time}
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep}
-import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.headrace.operators.Time
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderExplainer, InOrderStep}
+import org.apache.spark.sql.headrace.operators.keyed.StepColumns
+import org.apache.spark.sql.{Dataset, Row}
 
-/** Explains why a MATCH_RECOGNIZE has or has not matched for one key; same interface as `MatchExplainer`. */
-final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener {
-  private val mapper = new ObjectMapper
-  private val json = new JsonRowWriter(mapper)
-  private val matcher = step.matcherWith(this)
-  private val visible = StepColumns.struct(step.columns.visible)
+/** Explains a MATCH_RECOGNIZE: its open match, and the variables that each row was tested against. */
+final class RowPatternExplainer(step: RowPatternStep) extends InOrderExplainer(step) with ConditionListener {
+  override protected val matcher: RowPatternMatcher = step.matcherWith(this)
 
   /** Tests by row number: start of the attempt, its time, variable, result. */
   private val testsByRow = mutable.HashMap.empty[Long, mutable.ArrayBuffer[(Long, Long, Int, TestResult)]]
 
-  override def tested(search: PartitionSearch, start: Long, taken: RowChain, answer: TestResult): Unit =
-    testsByRow.getOrElseUpdate(start + taken.size - 1, mutable.ArrayBuffer.empty) +=
-      ((start, search.timeOf(start), taken.variable, answer))
+  override def tested(search: PartitionSearch, taken: RowChain, answer: TestResult): Unit = testsByRow
+    .getOrElseUpdate(search.at + taken.size - 1, mutable.ArrayBuffer.empty) +=
+    ((search.at, search.timeOf(search.at), taken.variable, answer))
 
-  def columns: Array[String] = step.columns.raw.map(_.name).toArray
+  /** Tests the stored rows of the open match again. */
+  override protected def resume(search: PartitionSearch): Unit = matcher.resume(search)
 
-  def partials(stored: Array[Byte]): String = {
-    val found = mapper.createArrayNode()
-    reportOpen(found, readState(stored))
-    found.toString
-  }
-
-  def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
-    val search = readState(stored)
-    val report = mapper.createArrayNode()
-    val events = InOrderLogic.bufferedRows(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
-      .map(entry => (entry.row: InternalRow, entry.time))
-    reportRows(report, search, events, events.size)
-    report.toString
-  }
-
-  def history(frame: Dataset[Row], watermark: Long, last: Int): String = {
-    val (taken, ahead) = rows(frame).partition(_._2 < watermark)
-    val (search, report) = (matcher.empty, mapper.createObjectNode())
-    reportRows(report.putArray("rows"), search, taken, last)
-    val after = report.putArray("after")
-    if (watermark != Time.None) matcher.advance(null, search, watermark, recordOutput(after))
-    if (watermark >= Time.End) matcher.finish(null, search, recordOutput(after))
-    reportOpen(report.putArray("partials"), search)
-    val unread = report.putArray("ahead")
-    ahead.foreach { case (row, time) => reportEvent(unread.addObject(), row, time) }
-    report.put("count", taken.size).toString
-  }
-
-  private def readState(stored: Array[Byte]): PartitionSearch = {
-    val search = Option(stored).flatMap(InOrderLogic.readSlot(_, step.fingerprint, matcher)._1)
-      .getOrElse(matcher.empty)
-    matcher.resume(search)
-    search
-  }
-
-  private def rows(frame: Dataset[Row]): Seq[(InternalRow, Long)] = {
-    val at = step.columns.raw.indexWhere(_.name == "__ts")
-    val plan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution.executedPlan
-    plan.executeCollect().toVector.filterNot(row => row.isNullAt(at) || row.getLong(at) < 0)
-      .map(row => (step.columns.withAddedColumns(row).copy(): InternalRow, row.getLong(at)))
-  }
-
-  private def reportRows(into: ArrayNode, search: PartitionSearch, events: Seq[(InternalRow, Long)],
-      last: Int): Unit = {
+  override protected def reportRows(into: ArrayNode, search: PartitionSearch,
+      events: Seq[(InternalRow, Long)], last: Int): Unit = {
     val report = events.zipWithIndex.map { case ((row, time), i) =>
       val results = mapper.createArrayNode()
-      matcher.advance(null, search, time, recordOutput(results))
+      matcher.advance(noKey, search, time, recordOutput(results))
       val number = search.count
-      matcher.take(null, search, row, time, recordOutput(results))
+      matcher.take(noKey, search, row, time, recordOutput(results))
       (row, time, number, results)
     }
     // Reported afterwards: a row may be tested again when later rows arrive.
@@ -114,7 +67,8 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
   }
 
   /** Reports the open match and its rows so far. */
-  private def reportOpen(into: ArrayNode, search: PartitionSearch): Unit = if (search.at < search.count) {
+  override protected def reportOpen(
+      into: ArrayNode, search: PartitionSearch): Unit = if (search.at < search.count) {
     val (node, numbers) = (into.addObject(), search.at until search.count)
     node.set[ObjectNode]("start", json.time(search.timeOf(numbers.head)))
     node.set[ObjectNode]("end", json.time(search.timeOf(numbers.last)))
@@ -144,18 +98,6 @@ final class RowPatternExplainer(step: RowPatternStep) extends ConditionListener 
     val node = json.row(row, shape).asInstanceOf[ObjectNode]
     shape.fieldNames.filter(_.startsWith("__")).foreach(node.remove(_))
     node
-  }
-
-  private def reportEvent(into: ObjectNode, row: InternalRow, time: Long): Unit = {
-    into.set[ObjectNode]("time", json.time(time))
-    into.set[ObjectNode]("row", json.row(step.columns.storedRow(row), visible))
-  }
-
-  private def recordOutput(into: ArrayNode): StepOutput = (output: Int, row: InternalRow) => {
-    val shape = step.columns.output(output + 1).dataType.asInstanceOf[StructType]
-    val values = json.row(row, shape).asInstanceOf[ObjectNode]
-    values.remove("__ts")
-    into.addObject().put("kind", "match").set[ObjectNode]("values", values)
   }
 }
 

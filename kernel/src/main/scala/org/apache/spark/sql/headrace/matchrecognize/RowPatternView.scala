@@ -1,21 +1,26 @@
 package org.apache.spark.sql.headrace.matchrecognize
 
 import org.apache.spark.sql.catalyst.CatalystTypeConverters.createToScalaConverter
+import org.apache.spark.sql.headrace.operators.inorder.{InOrderStep, InOrderView}
 import org.apache.spark.sql.headrace.operators.keyed.StepColumns
-import org.apache.spark.sql.headrace.operators.inorder.{InOrderLogic, InOrderStep, InOrderReader, InOrderView}
 import org.apache.spark.sql.types._
-import org.apache.spark.sql.{Dataset, Encoders, Row}
+import org.apache.spark.sql.{Dataset, Row}
 
 /** Decodes the state of a MATCH_RECOGNIZE step: open matches and buffered rows. */
 final class RowPatternView(step: RowPatternStep) extends InOrderView(step) {
-  /** Search positions, from the entries (`key`, `slot`, `bytes`) of the state variable `matches`. */
+  private val kept = StepColumns.struct(step.kept)
+  @transient override protected lazy val matcher: RowPatternMatcher = step.matcher()
+  @transient private lazy val toKept = createToScalaConverter(kept)
+
+  /** Search positions: `found` counts the matches so far; `rows` are those of the open match. */
   def searches(entries: Dataset[Row]): Dataset[Row] = {
-    val declared = step
-    entries.mapPartitions { (rows: Iterator[Row]) =>
-      val reader = new RowPatternReader(declared)
-      rows.filter(_.getLong(1) == 0)
-        .flatMap(row => reader.search(row.getStruct(0), row.getAs[Array[Byte]](2)))
-    }(Encoders.row(RowPatternView.searches(step)))
+    val shape = new StructType().add("key", keyType).add("start", TimestampType).add("end", TimestampType)
+      .add("found", LongType).add("rows", ArrayType(kept))
+    decodeMemory(entries, shape) { (key, search) =>
+      val open = search.at until search.count
+      val bounds = Seq(open.headOption, open.lastOption).map(_.map(n => time(search.timeOf(n))).orNull)
+      Some(Row(key, bounds(0), bounds(1), search.number - 1, open.map(n => toKept(search.row(n)))))
+    }
   }
 }
 
@@ -24,22 +29,4 @@ object RowPatternView {
   def of(query: Dataset[Row]): RowPatternView = InOrderStep.of(query).collect { case step: RowPatternStep =>
     new RowPatternView(step)
   }.orNull
-
-  /** `found` counts the matches so far; `rows` are those of the open match. */
-  private def searches(step: RowPatternStep): StructType = new StructType().add("key", step.columns.keyType)
-    .add("start", TimestampType).add("end", TimestampType).add("found", LongType)
-    .add("rows", ArrayType(StepColumns.struct(step.kept)))
-}
-
-/** Decodes stored bytes. */
-private final class RowPatternReader(step: RowPatternStep) extends InOrderReader(step) {
-  private val matcher = step.matcher()
-  private val kept = createToScalaConverter(StepColumns.struct(step.kept))
-
-  def search(key: Row, stored: Array[Byte]): Option[Row] = InOrderLogic
-    .readSlot(stored, step.fingerprint, matcher)._1.map { search =>
-      val open = search.at until search.count
-      val bounds = Seq(open.headOption, open.lastOption).map(_.map(n => time(search.timeOf(n))).orNull)
-      Row(keyRow(key), bounds(0), bounds(1), search.number - 1, open.map(n => kept(search.row(n))))
-    }
 }

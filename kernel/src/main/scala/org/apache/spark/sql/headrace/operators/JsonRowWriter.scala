@@ -11,7 +11,7 @@ import org.apache.spark.sql.types.{StructType, TimestampType}
 
 /** Converts rows to JSON as Spark's `to_json` does, with nulls, times in UTC. */
 final class JsonRowWriter(mapper: ObjectMapper) {
-  private val options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
+  val options: JSONOptions = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
   private val moment = new StructType().add("at", TimestampType)
 
   def row(of: InternalRow, shape: StructType): JsonNode = mapper.readTree(text(of, shape))

@@ -8,7 +8,7 @@ import org.apache.logging.log4j.Level
 import org.apache.logging.log4j.core.config.Configurator
 
 import org.apache.spark.sql.{classic, Dataset, Row}
-import org.apache.spark.sql.catalyst.{CatalystTypeConverters, InternalRow}
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.analysis.UnresolvedDeserializer
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions._
@@ -88,14 +88,13 @@ object OperatorPlan {
     unpackRows(session, node, output)
   }
 
-  /** Applies a function to all rows of each key of a batch. */
+  /** Applies a function to each key of a batch, which is a row of Spark's public API, and its rows. */
   def mapGroups(session: SparkSession, keys: Seq[Attribute], plan: LogicalPlan, output: StructType)(
-      function: GroupFunction): Dataset[Row] = {
+      function: (Any, Iterator[Any]) => IterableOnce[Any]): Dataset[Row] = {
     val (grouping, child) = withStateKeys(keys, plan)
     val encoder = ExpressionEncoder(structOf(grouping))
-    val node = MapGroups(
-      new GroupAdapter(structOf(keys), function), UnresolvedDeserializer(encoder.deserializer, grouping),
-      WholeRow(), grouping, child.output, Nil, rowObject, child)
+    val node = MapGroups(function, UnresolvedDeserializer(encoder.deserializer, grouping), WholeRow(),
+      grouping, child.output, Nil, rowObject, child)
     unpackRows(session, node, output)
   }
 
@@ -135,19 +134,4 @@ object StepTime extends Enumeration {
     case Clock => TimeMode.ProcessingTime()
     case None => TimeMode.None()
   }
-}
-
-/** Processes all rows of one key of a batch. */
-trait GroupFunction extends Serializable {
-  def apply(key: InternalRow, rows: Iterator[InternalRow]): Iterator[InternalRow]
-}
-
-/** Converts Spark's key object to a row; empty without key columns. */
-private final class GroupAdapter(keyType: StructType, function: GroupFunction)
-    extends ((Any, Iterator[Any]) => IterableOnce[Any]) with Serializable {
-  @transient private lazy val toCatalyst = CatalystTypeConverters.createToCatalystConverter(keyType)
-
-  override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] =
-    function(if (keyType.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow],
-      rows.map(_.asInstanceOf[InternalRow]))
 }

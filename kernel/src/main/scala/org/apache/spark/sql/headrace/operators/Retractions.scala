@@ -2,7 +2,7 @@ package org.apache.spark.sql.headrace.operators
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.expressions.aggregate._
-import org.apache.spark.sql.types.{DataType, DecimalType, IntegralType, LongType}
+import org.apache.spark.sql.types.{DataType, DecimalType, IntegralType, LongType, StringType}
 
 /**
  * Aggregates over the rows of a changelog, whose column `__change` labels rows that remove earlier ones.
@@ -11,11 +11,13 @@ import org.apache.spark.sql.types.{DataType, DecimalType, IntegralType, LongType
  * input values and are evaluated over them.
  */
 object Retractions {
-  private val Label = "__change"
+  /** The column with the number of rows that a result consists of; 0 if all were removed. */
+  val Present = "__present"
 
   /** The condition that a row removes an earlier one; None if the rows are no changelog. */
-  def removes(input: Seq[Attribute]): Option[Expression] = input.find(_.name == Label).map { label =>
-    Coalesce(Seq(In(label, Seq(Literal("update_before"), Literal("delete"))), Literal(false)))
+  def removes(input: Seq[Attribute]): Option[Expression] = input.find(_.name == Change.Hidden).map { label =>
+    Coalesce(
+      Seq(In(label, Seq(Change.UpdateBefore, Change.Delete).map(Literal(_, StringType))), Literal(false)))
   }
 
   /** Returns the results of aggregates over a changelog; those over other rows unchanged. */

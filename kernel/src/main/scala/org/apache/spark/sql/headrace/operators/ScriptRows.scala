@@ -1,34 +1,27 @@
 package org.apache.spark.sql.headrace.operators
 
-import java.io.CharArrayWriter
-
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
-import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonGenerator, JacksonParser, JSONOptions}
+import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonParser}
 import org.apache.spark.sql.types._
 
 /** Converts the rows of a test script from and to JSON. Times are microseconds. */
 final class ScriptRows(input: StructType) {
   private val json = new ObjectMapper
+  private val writer = new JsonRowWriter(json)
   private val withIntegerTimes = ScriptRows.withIntegerTimes(input).asInstanceOf[StructType]
-  private val parse = new JacksonParser(withIntegerTimes, ScriptRows.options, true, Nil)
+  private val parse = new JacksonParser(withIntegerTimes, writer.options, true, Nil)
   private val unsafe = UnsafeProjection.create(withIntegerTimes)
   def read(rows: JsonNode): Vector[InternalRow] = rows.elements.asScala.map(row).toVector
 
   /** Formats rows as a JSON array. */
   def toJson(rows: Seq[InternalRow], schema: StructType): String = {
     lazy val numbers = ScriptRows.withIntegerTimes(schema).asInstanceOf[StructType]
-    rows.map { row =>
-      val text = new CharArrayWriter
-      val generator = new JacksonGenerator(numbers, text, ScriptRows.options)
-      generator.write(row)
-      generator.flush()
-      text.toString
-    }.mkString("[", ",", "]")
+    rows.map(writer.text(_, numbers)).mkString("[", ",", "]")
   }
 
   private def row(node: JsonNode): InternalRow = {
@@ -40,8 +33,6 @@ final class ScriptRows(input: StructType) {
 }
 
 object ScriptRows {
-  private def options = new JSONOptions(Map("ignoreNullFields" -> "false"), "UTC")
-
   /** Replaces time types by the integers that represent them in Spark. */
   private def withIntegerTimes(of: DataType): DataType = of match {
     case s: StructType => StructType(s.fields.map(f => f.copy(dataType = withIntegerTimes(f.dataType))))

@@ -41,7 +41,6 @@ final class MatchStep(val spec: PatternSpec, val columns: StepColumns,
     row.getBoolean(ordinal)
 
   private final class StepContext extends MatchContext {
-    private val keyTypes = columns.keyType.fields.map(_.dataType)
     private val arrays = MatchStep.arrays(spec, columns.visible)
 
     override def holds(condition: Int, row: InternalRow, matched: MatchedRows): Boolean =
@@ -54,10 +53,8 @@ final class MatchStep(val spec: PatternSpec, val columns: StepColumns,
     override def timeoutResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow =
       row(key, arrays.map(_.eval(matched)), time)
 
-    private def row(key: InternalRow, values: Seq[Any], time: Long): InternalRow = {
-      val own = keyTypes.indices.map(i => if (key.isNullAt(i)) null else key.get(i, keyTypes(i)))
-      new GenericInternalRow((own ++ values :+ time).toArray[Any])
-    }
+    private def row(key: InternalRow, values: Seq[Any], time: Long): InternalRow =
+      new GenericInternalRow((key.toSeq(columns.keyType) ++ values :+ time).toArray[Any])
   }
 }
 

@@ -21,7 +21,8 @@ import org.apache.spark.sql.catalyst.InternalRow
  * @param steps the step names
  * @param columns the columns of a stored row
  */
-final class StepReferences(session: SparkSession, steps: IndexedSeq[String], columns: Seq[Attribute]) {
+final class StepReferences(session: SparkSession, steps: IndexedSeq[String], columns: Seq[Attribute])
+    extends PredicateHelper {
   private val row = StructType(columns.map(a => StructField(a.name, a.dataType, a.nullable)))
   private val storedRelation = LocalRelation(columns)
 
@@ -40,7 +41,7 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
 
   /** The conjuncts of a condition that reference only the row under test; None if there are none. */
   def plainPart(text: String, child: LogicalPlan): Option[Expression] = {
-    val parts = conjuncts(parse(text)).filterNot(_.exists(reference(_).isDefined))
+    val parts = splitConjunctivePredicates(parse(text)).filterNot(_.exists(reference(_).isDefined))
     parts.reduceOption(And(_, _)).map(part => single(Project(Seq(Alias(part, "plain")()), child)))
   }
 
@@ -55,14 +56,15 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
   def measure(text: String): NavigationExpression = resolve(parse(text), Nil, bare = true)
 
   /** Splits a condition into conjuncts with their referenced values. */
-  def parts(text: String, over: Seq[Attribute]): Seq[ConditionPart] = conjuncts(parse(text)).map { part =>
-    val read = resolve(part, over, bare = false)
-    val condition =
-      if (read.dataType == BooleanType) read else read.copy(expression = Cast(read.expression, BooleanType))
-    val values = referencedValues(part, part).distinctBy(sourceText(_, text))
-      .map(e => sourceText(e, text) -> resolve(e, over, bare = false))
-    ConditionPart(sourceText(part, text), condition, values)
-  }
+  def parts(text: String, over: Seq[Attribute]): Seq[ConditionPart] = splitConjunctivePredicates(parse(text))
+    .map { part =>
+      val read = resolve(part, over, bare = false)
+      val condition =
+        if (read.dataType == BooleanType) read else read.copy(expression = Cast(read.expression, BooleanType))
+      val values = referencedValues(part, part).distinctBy(sourceText(_, text))
+        .map(e => sourceText(e, text) -> resolve(e, over, bare = false))
+      ConditionPart(sourceText(part, text), condition, values)
+    }
 
   /** Columns and matched values that an expression references. */
   private def referencedValues(e: Expression, whole: Expression): Seq[Expression] = e match {
@@ -75,11 +77,6 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
   private def sourceText(e: Expression, text: String): String =
     (for (from <- e.origin.startIndex; to <- e.origin.stopIndex if to < text.length) yield text
       .substring(from, to + 1)).getOrElse(e.sql)
-
-  private def conjuncts(of: Expression): Seq[Expression] = of match {
-    case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other => Seq(other)
-  }
 
   private def parse(text: String): Expression = session.sessionState.sqlParser.parseExpression(text)
 

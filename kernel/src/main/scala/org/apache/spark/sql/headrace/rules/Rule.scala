@@ -23,7 +23,8 @@ final case class Rule(spec: PatternSpec, plain: IndexedSeq[Seq[Expression]],
  * while the job runs must not fail the job.
  */
 final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: Seq[Attribute],
-    measures: Option[StructType]) {
+    measures: Option[StructType])
+    extends PredicateHelper {
   private val lenient = {
     val own = session.cloneSession()
     own.sessionState.conf.setConfString("spark.sql.ansi.enabled", "false")
@@ -65,9 +66,6 @@ final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: 
   private def cast(value: Expression, to: DataType): Expression =
     Cast(value, to, Some(lenient.sessionState.conf.sessionLocalTimeZone), EvalMode.LEGACY)
 
-  private def conjuncts(of: Expression): Seq[Expression] = of match {
-    case And(left, right) => conjuncts(left) ++ conjuncts(right)
-    case other if other.dataType == BooleanType => Seq(other)
-    case other => Seq(cast(other, BooleanType))
-  }
+  private def conjuncts(of: Expression): Seq[Expression] = splitConjunctivePredicates(of)
+    .map(part => if (part.dataType == BooleanType) part else cast(part, BooleanType))
 }

@@ -33,9 +33,8 @@ final class RulesOutput(keys: StructType, visible: Seq[Attribute], measures: Opt
 
   private def build(
       key: InternalRow, rule: ActiveRule, start: Long, time: Long, values: Seq[Any]): InternalRow = {
-    val own = keys.fields.indices.map(i => if (key.isNullAt(i)) null else key.get(i, keys.fields(i).dataType))
     val header = Seq[Any](UTF8String.fromString(rule.id), rule.version, start, time)
-    new GenericInternalRow((own ++ header ++ values :+ time).toArray[Any])
+    new GenericInternalRow((key.toSeq(keys) ++ header ++ values :+ time).toArray[Any])
   }
 
   private def byStep(rule: ActiveRule, rows: MatchedRows): Any = {

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.connector.catalog.Table
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
 import org.apache.spark.sql.connector.read._
+import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.internal.connector.SimpleTableProvider
 import org.apache.spark.sql.types.{LongType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
@@ -92,18 +93,18 @@ private class CounterStream(pace: CounterPace) extends RowStream {
   private var started: Option[(Long, Long)] = None
   private var last: Option[Long] = None
   @volatile private var availableNow = false
-  override def initialOffset(): Offset = CounterOffset(0)
-  override def deserializeOffset(json: String): Offset = CounterOffset(json.toLong)
+  override def initialOffset(): Offset = LongOffset(0)
+  override def deserializeOffset(json: String): Offset = LongOffset(json.toLong)
   override def prepareForTriggerAvailableNow(): Unit = availableNow = true
 
   override def latestOffset(start: Offset, ignored: ReadLimit): Offset = {
-    val from = start.asInstanceOf[CounterOffset].next
+    val from = start.asInstanceOf[LongOffset].offset
     val end = if (availableNow) awaitRows(from) else due(from)
-    CounterOffset(if (end - from > pace.perBatch) from + pace.perBatch else end)
+    LongOffset(if (end - from > pace.perBatch) from + pace.perBatch else end)
   }
 
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
-    val (from, to) = (start.asInstanceOf[CounterOffset].next, end.asInstanceOf[CounterOffset].next)
+    val (from, to) = (start.asInstanceOf[LongOffset].offset, end.asInstanceOf[LongOffset].offset)
     val wanted = math.max(1, (to - from) / CounterStream.MinRowsPerTask)
     val tasks = math.min(wanted, SparkSession.active.sparkContext.defaultParallelism.toLong).toInt
     Array.tabulate(tasks)(i =>
@@ -138,10 +139,6 @@ private object CounterStream {
   val Schema: StructType = new StructType().add("number", LongType, nullable = false)
   val PollMillis = 20L
   val MinRowsPerTask = 1000L
-}
-
-private case class CounterOffset(next: Long) extends Offset {
-  override def json(): String = next.toString
 }
 
 private case class CounterRange(from: Long, until: Long) extends RowSplit {

@@ -17,7 +17,7 @@ object CompleteAggregate {
     val results = ReplaceExpressions(aggregate).asInstanceOf[Aggregate].aggregateExpressions
     val rewritten = results.map(result => Retractions.rewrite(Seq(result), input).head)
       .map(_.asInstanceOf[NamedExpression])
-    val present = Alias(Retractions.present(Retractions.removes(input).get), "__present")()
+    val present = Alias(Retractions.present(Retractions.removes(input).get), Retractions.Present)()
     val all = aggregate.copy(aggregateExpressions = rewritten :+ present)
     val some: LogicalPlan =
       if (aggregate.groupingExpressions.isEmpty) all

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, StepColumns, TaggedRows}
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.state.SlotStore
+import org.apache.spark.sql.headrace.operators.state.{SlotStore, TimedState}
 import org.apache.spark.sql.types.{BooleanType, LongType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -47,8 +47,8 @@ object LatestStep {
 }
 
 /** The table row of a key; `row` is null if the key was removed. */
-private final class LatestRow(var row: UnsafeRow, var time: Long, var touched: Long, var timerAt: Long,
-    var sequence: Long = 0)
+private final class LatestRow(var row: UnsafeRow, var time: Long, var touched: Long, var sequence: Long)
+    extends TimedState
 
 private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedLogic {
   private val rows = step.rows
@@ -69,7 +69,7 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
     val bytes = store.get(0)
     if (bytes != null) {
       val state = read(bytes)
-      if (state.timerAt <= due) state.timerAt = Long.MaxValue
+      state.onTimer(due)
       if (isExpired(state, now)) expire(state, store, out) else save(store, state)
     }
   }
@@ -109,23 +109,14 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
       if (out.takes(LatestStep.Versions))
         emitVersion(state, state.row, deleted = true, state.touched + step.ttl, out)
     }
-    if (state.timerAt != Long.MaxValue) store.cancelTimer(state.timerAt)
+    state.replaceTimer(Long.MaxValue, store)
     store.remove(0)
     LatestRow.empty
   }
 
   private def save(store: SlotStore, state: LatestRow): Unit = if (state.touched != Time.None) {
-    if (step.ttl > 0) schedule(store, state)
+    if (step.ttl > 0) state.replaceTimer(Time.millis(Time.plus(state.touched, step.ttl)), store)
     store.put(0, LatestRow.write(state))
-  }
-
-  private def schedule(store: SlotStore, state: LatestRow): Unit = {
-    val at = Time.millis(Time.plus(state.touched, step.ttl))
-    if (at != state.timerAt) {
-      if (state.timerAt != Long.MaxValue) store.cancelTimer(state.timerAt)
-      store.setTimer(at)
-      state.timerAt = at
-    }
   }
 
   private def read(bytes: Array[Byte]): LatestRow =
@@ -135,7 +126,7 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
 private object LatestRow {
   private val Header = 33
 
-  def empty: LatestRow = new LatestRow(null, Time.None, Time.None, Long.MaxValue)
+  def empty: LatestRow = new LatestRow(null, Time.None, Time.None, 0)
 
   def write(state: LatestRow): Array[Byte] = {
     val row = if (state.row == null) Array.emptyByteArray else state.row.getBytes
@@ -147,7 +138,9 @@ private object LatestRow {
   def read(bytes: Array[Byte], width: Int): LatestRow = {
     val in = ByteBuffer.wrap(bytes)
     val present = in.get() == 1
-    val state = new LatestRow(null, in.getLong(), in.getLong(), in.getLong(), in.getLong())
+    val (time, touched, timerAt, sequence) = (in.getLong(), in.getLong(), in.getLong(), in.getLong())
+    val state = new LatestRow(null, time, touched, sequence)
+    state.timerAt = timerAt
     if (present) {
       val content = java.util.Arrays.copyOfRange(bytes, Header, bytes.length)
       state.row = new UnsafeRow(width)

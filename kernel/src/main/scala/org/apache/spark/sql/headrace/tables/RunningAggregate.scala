@@ -40,8 +40,7 @@ object RunningAggregateStep {
 
 private final class RunningAggregate(step: RunningAggregateStep, counts: Counts) extends KeyedLogic {
   private val aggregates = step.aggregates
-  private val keyTypes = step.columns.keys.map(_.dataType).toArray
-  private val types = aggregates.types.toArray
+  private val types = aggregates.types
 
   /** The number of rows, the row last emitted (null for none), and the buffer. */
   private final class Group(var present: Long, var last: UnsafeRow, val buffer: InternalRow)
@@ -62,9 +61,8 @@ private final class RunningAggregate(step: RunningAggregateStep, counts: Counts)
   }
 
   private def emit(key: InternalRow, row: UnsafeRow, change: UTF8String, out: TaggedRows): Unit = {
-    val own = Array.tabulate[Any](keyTypes.length)(i => key.get(i, keyTypes(i)))
-    val values = Array.tabulate[Any](types.length)(i => if (row.isNullAt(i)) null else row.get(i, types(i)))
-    out.emit(0, new GenericInternalRow((own ++ values) :+ change))
+    val values = key.toSeq(step.columns.keyType) ++ row.toSeq(types)
+    out.emit(0, new GenericInternalRow((values :+ change).toArray))
   }
 
   private def read(bytes: Array[Byte]): Group =

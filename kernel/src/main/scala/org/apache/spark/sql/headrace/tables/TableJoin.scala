@@ -47,8 +47,7 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
   def isDeleted(row: InternalRow): Boolean = deleted >= 0 && !row.isNullAt(deleted) && row.getBoolean(deleted)
 
   /** True if a right row removes an earlier one. */
-  def removesRight(row: InternalRow): Boolean = label >= 0 && !row.isNullAt(label) &&
-    Change.removes(row.getUTF8String(label))
+  def removesRight(row: InternalRow): Boolean = Change.removes(row, label)
 
   /** The arrival order of a version among those of its key and time. */
   def sequenceOf(row: InternalRow): Long =
@@ -58,7 +57,7 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
   def joined(row: UnsafeRow, partner: UnsafeRow, change: UTF8String): InternalRow = {
     val own = if (row == null) new Array[Any](left.columns.size) else left.values(row)
     val values = own ++ Array.tabulate[Any](rightWidth - 1) { i =>
-      if (partner == null || partner.isNullAt(i)) null else partner.get(i, rightTypes(i))
+      if (partner == null) null else partner.get(i, rightTypes(i))
     }
     val labels = if (change == null) Array.empty[Any] else Array[Any](change, change)
     val time = if (row != null) left.timeOf(row) else partner.get(rightWidth - 1, rightTypes.last)

@@ -4,7 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.headrace.operators.Event
+import org.apache.spark.sql.headrace.operators.{Change, Event}
 import org.apache.spark.sql.types.{DataType, StructField}
 
 /**
@@ -34,8 +34,7 @@ final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends S
   def stored(row: InternalRow): UnsafeRow = content(row).copy()
 
   /** True if the row removes an earlier one. */
-  def removes(row: InternalRow): Boolean = label >= 0 && !row.isNullAt(label) &&
-    Change.removes(row.getUTF8String(label))
+  def removes(row: InternalRow): Boolean = Change.removes(row, label)
 
   /** True if the input is a changelog. */
   def isChangelog: Boolean = label >= 0
@@ -51,14 +50,11 @@ final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends S
     counts
   }
 
-  /** A value of a stored row, or null. */
-  def value(row: UnsafeRow, i: Int): Any = if (row.isNullAt(i)) null else row.get(i, types(i))
-
   /** The values of the table's columns. */
-  def values(row: UnsafeRow): Array[Any] = Array.tabulate[Any](columns.size)(value(row, _))
+  def values(row: UnsafeRow): Array[Any] = Array.tabulate[Any](columns.size)(i => row.get(i, types(i)))
 
   /** The event time of a stored row, or null. */
-  def timeOf(row: UnsafeRow): Any = value(row, columns.size)
+  def timeOf(row: UnsafeRow): Any = row.get(columns.size, types(columns.size))
 }
 
 object TableRows {

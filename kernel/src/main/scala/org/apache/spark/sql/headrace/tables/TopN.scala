@@ -8,7 +8,7 @@ import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, StepColumns, TaggedRows}
-import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, OperatorPlan, StepTime}
+import org.apache.spark.sql.headrace.operators.{Change, Counts, Event, Now, OperatorPlan, StepTime}
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 import org.apache.spark.sql.types.{IntegerType, StructField, StructType}
 import org.apache.spark.unsafe.types.UTF8String

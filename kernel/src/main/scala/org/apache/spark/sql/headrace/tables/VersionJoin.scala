@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators._
-import org.apache.spark.sql.headrace.operators.state.{OrderedBuffer, SlotStore}
+import org.apache.spark.sql.headrace.operators.state.{OrderedBuffer, SlotStore, TimedState}
 
 /** A row of a table from its event time on; `row` is null from the time at which it was deleted. */
 private final case class Version(time: Long, sequence: Long, row: UnsafeRow) {
@@ -24,8 +24,8 @@ private final case class Version(time: Long, sequence: Long, row: UnsafeRow) {
  * it is valid for later rows too. Of the versions up to the watermark the last one is kept.
  */
 private final class VersionJoin(step: TableJoinStep, counts: Counts) extends KeyedLogic {
-  private final class Key(var timerAt: Long, val versions: mutable.ArrayBuffer[Version],
-      val waiting: OrderedBuffer)
+  private final class Key(val versions: mutable.ArrayBuffer[Version], val waiting: OrderedBuffer)
+      extends TimedState
 
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
@@ -48,7 +48,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
     val bytes = store.get(0)
     if (bytes != null) {
       val own = read(bytes)
-      if (own.timerAt <= due) own.timerAt = Long.MaxValue
+      own.onTimer(due)
       release(own, store, now, out)
       save(own, store, now)
     }
@@ -83,22 +83,13 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
   private def save(own: Key, store: SlotStore, now: Now): Unit = {
     val base = own.versions.lastIndexWhere(_.time <= now.watermark)
     if (base > 0) own.versions.remove(0, base)
-    schedule(own, store)
+    own.replaceTimer(Time.after(own.waiting.earliest), store)
     if (own.versions.isEmpty && own.waiting.earliest == Long.MaxValue) store.remove(0)
     else store.put(0, write(own, store))
   }
 
-  private def schedule(own: Key, store: SlotStore): Unit = {
-    val at = Time.after(own.waiting.earliest)
-    if (at != own.timerAt) {
-      if (own.timerAt != Long.MaxValue) store.cancelTimer(own.timerAt)
-      if (at != Long.MaxValue) store.setTimer(at)
-      own.timerAt = at
-    }
-  }
-
   private def read(bytes: Array[Byte]): Key = {
-    val own = new Key(Long.MaxValue, mutable.ArrayBuffer.empty, new OrderedBuffer)
+    val own = new Key(mutable.ArrayBuffer.empty, new OrderedBuffer)
     if (bytes != null) {
       val in = new Input(bytes)
       own.timerAt = in.readLong()

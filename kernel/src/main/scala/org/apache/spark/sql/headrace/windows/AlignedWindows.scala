@@ -74,7 +74,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
       key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = dueWindows(store, due)
     .foreach { case (start, bytes) =>
       val window = panes.read(bytes)
-      if (window.timerAt <= due) window.timerAt = Long.MaxValue
+      window.onTimer(due)
       panes.onTimer(key, window, now, out)
       if (panes.expired(window, now)) {
         panes.expire(window)

@@ -4,8 +4,8 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Attribute, UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.Change
 import org.apache.spark.sql.headrace.operators.state.BufferedRow
-import org.apache.spark.sql.headrace.tables.Change
 
 /**
  * The changes in buffered rows: a row labelled `update_before` or `delete` repeats the row that it removes, with its
@@ -17,14 +17,13 @@ final class ChangelogRows(input: Seq[Attribute]) {
     .create(input.filterNot(a => a.name.startsWith("__") || a.name == Change.Shown), input)
 
   /** True if the row removes an earlier one. */
-  def removes(row: InternalRow): Boolean = label >= 0 && !row.isNullAt(label) &&
-    Change.removes(row.getUTF8String(label))
+  def removes(row: InternalRow): Boolean = Change.removes(row, label)
 
   /** The values by which a removal finds its row. */
   def content(row: InternalRow): UnsafeRow = project(row).copy()
 
   /** The place of the row that `removal` removes; negative if it is not there. */
-  def indexOf(rows: Array[TrailingRow], removal: TrailingRow): Int = {
+  def indexOf(rows: Array[KeptRow], removal: KeptRow): Int = {
     val removed = content(removal.row)
     rows.indexWhere(entry => entry.time == removal.time && content(entry.row) == removed)
   }

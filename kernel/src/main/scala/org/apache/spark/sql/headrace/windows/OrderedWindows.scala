@@ -6,17 +6,14 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
-import org.apache.spark.sql.headrace.operators.state.{BufferedRow, OrderedBuffer, SlotStore}
+import org.apache.spark.sql.headrace.operators.state.{BufferedRow, OrderedBuffer, SlotStore, TimedState}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
 /** State of a key with order-dependent windows. */
-final class OrderedState {
+final class OrderedState extends TimedState {
   /** Number of rows processed, and number of the next window. */
   var taken: Long = 0
   var number: Long = 0
-
-  /** Timer in milliseconds. */
-  var timerAt: Long = Long.MaxValue
 
   /** Open windows, oldest first. */
   val open: mutable.ArrayBuffer[WindowState] = mutable.ArrayBuffer.empty
@@ -100,7 +97,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
 
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val state = codec.read(store.get(0))
-    if (state.timerAt <= due) state.timerAt = Long.MaxValue
+    state.onTimer(due)
     release(key, store, state, now, out)
     if (spec.byClock) state.open.filter(_.added == 0).foreach(panes.fireIfDue(key, _, now, out))
     afterRows(key, store, state, now, due, out)
@@ -178,10 +175,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
       else if (!spec.byClock || spec.clockTime) math.min(byTime, Time.millis(deadline(state, now)))
       else if (byTime == Long.MaxValue) Long.MaxValue
       else Time.millis(math.min(deadline(state, now), Time.plus(now.clock, spec.trigger.period)))
-    if (at < state.timerAt) {
-      state.timerAt = at
-      store.setTimer(at)
-    }
+    state.setTimer(at, store)
   }
 
   private def deadline(state: OrderedState, now: Now): Long = state.open.filterNot(_.closed)

@@ -111,13 +111,8 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   }
 
   /** Sets a timer unless an earlier one exists; `visited` is the millisecond of the current timer. */
-  def scheduleTimer(window: WindowState, store: SlotStore, now: Now, visited: Long): Unit = {
-    val at = next(window, now, visited)
-    if (at < window.timerAt) {
-      window.timerAt = at
-      store.setTimer(at)
-    }
-  }
+  def scheduleTimer(window: WindowState, store: SlotStore, now: Now, visited: Long): Unit = window
+    .setTimer(next(window, now, visited), store)
 
   /** `visited` for calls outside a timer: a timer just before it is due at once. */
   def outsideTimer(now: Now): Long = Time.millis(now.clock) + 1

@@ -33,7 +33,7 @@ case class PreAggregateExec(step: WindowStep, child: SparkPlan) extends UnaryExe
 
   override protected def doExecute(): RDD[InternalRow] = {
     val (declared, columns) = (step, child.output)
-    KeyedOperator.batchWatermark(session)(_.isInstanceOf[WindowStep]) match {
+    KeyedOperator.batchWatermark(session) match {
       case None => child.execute()
       case Some(millis) => child.execute()
           .mapPartitionsInternal(rows => new PreAggregator(rows, declared, columns, Time.watermark(millis)))

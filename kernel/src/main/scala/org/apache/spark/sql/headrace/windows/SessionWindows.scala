@@ -64,7 +64,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     open = codec.read(store.get(0))
     open.filterInPlace { window =>
-      if (window.timerAt <= due) window.timerAt = Long.MaxValue
+      window.onTimer(due)
       panes.onTimer(key, window, now, out)
       val over = panes.expired(window, now)
       if (over) panes.expire(window) else panes.scheduleTimer(window, store, now, due)

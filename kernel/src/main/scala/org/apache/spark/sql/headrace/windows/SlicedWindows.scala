@@ -6,7 +6,7 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
-import org.apache.spark.sql.headrace.operators.state.SlotStore
+import org.apache.spark.sql.headrace.operators.state.{SlotStore, TimedState}
 import org.apache.spark.sql.headrace.operators.{Aggregates, Counts, Event, LateReason, Now, RowBytes, Time}
 
 /** Aggregate of one key and time slice. */
@@ -17,12 +17,9 @@ final class Slice(val start: Long) {
 }
 
 /** State of a key besides its slices. */
-final class SliceState {
+final class SliceState extends TimedState {
   /** Windows that end by this time have fired. */
   var firedUntil: Long = Time.None
-
-  /** Timer in milliseconds. */
-  var timerAt: Long = Long.MaxValue
 
   /** Start of the first slice. */
   var earliest: Long = Long.MaxValue
@@ -59,7 +56,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
 
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val open = new SliceChunks(store, codec, grid.slice)
-    if (open.state.timerAt <= due) open.state.timerAt = Long.MaxValue
+    open.state.onTimer(due)
     advance(key, open, now, out)
     save(open, store)
   }
@@ -118,11 +115,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
   }
 
   private def save(open: SliceChunks, store: SlotStore): Unit = {
-    val at = Time.millis(next(open.state))
-    if (at < open.state.timerAt) {
-      open.state.timerAt = at
-      store.setTimer(at)
-    }
+    open.state.setTimer(Time.millis(next(open.state)), store)
     open.write()
   }
 }

@@ -12,7 +12,7 @@ import org.apache.spark.sql.headrace.operators.Aggregates
  * ends. Stretch bounds depend on time alone, so results are bit-identical in any batching. Order-dependent
  * aggregates process rows one by one.
  */
-final class TrailingAggregates(rows: Array[TrailingRow], size: Long, aggregates: Aggregates) {
+final class TrailingAggregates(rows: Array[KeptRow], size: Long, aggregates: Aggregates) {
   private val width = math.max(1L, size / TrailingAggregates.Stretches)
   private lazy val shares = aggregates.commutative
   private val folded = mutable.LongMap.empty[Array[Byte]]

@@ -1,115 +1,39 @@
 package org.apache.spark.sql.headrace.windows
 
-import java.util.{Arrays, Comparator}
-
 import scala.collection.mutable
 
-import com.esotericsoftware.kryo.io.{Input, Output}
-
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
-import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
-import org.apache.spark.sql.headrace.operators.state.SlotStore
-import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, RowBytes, Time}
-
-/** A row of a key; `index` is the number of panes emitted for it. */
-final class TrailingRow(val time: Long, val row: UnsafeRow, var index: Int, var last: Array[Byte]) {
-  /** True if this call must emit the row again. */
-  var emitAgain: Boolean = false
-  def emitted: Boolean = index > 0
-}
-
-/** Rows of a key by time, those of equal time in arrival order, and the timer in milliseconds. */
-final class TrailingState(var rows: Array[TrailingRow], var timerAt: Long)
-
-/** Encodes the state in slot 0. */
-final class TrailingCodec {
-  private val out = new Output(1024, -1)
-
-  def write(state: TrailingState): Array[Byte] = {
-    out.clear()
-    out.writeLong(state.timerAt)
-    out.writeVarInt(state.rows.length, true)
-    state.rows.foreach { entry =>
-      out.writeLong(entry.time)
-      out.writeVarInt(entry.index, true)
-      out.writeVarInt(entry.row.numFields, true)
-      RowBytes.write(entry.row, out)
-      RowBytes.write(if (entry.last == null) Array.emptyByteArray else entry.last, out)
-    }
-    out.toBytes
-  }
-
-  def read(stored: Array[Byte]): TrailingState =
-    if (stored == null) new TrailingState(Array.empty, Long.MaxValue)
-    else {
-      val in = new Input(stored)
-      val timerAt = in.readLong()
-      new TrailingState(Array.fill(in.readVarInt(true))(row(in)), timerAt)
-    }
-
-  private def row(in: Input): TrailingRow = {
-    val (time, index) = (in.readLong(), in.readVarInt(true))
-    val width = in.readVarInt(true)
-    val row = RowBytes.read(in, width)
-    val last = RowBytes.read(in)
-    new TrailingRow(time, row, index, if (last.isEmpty) null else last)
-  }
-}
+import org.apache.spark.sql.headrace.operators.keyed.TaggedRows
+import org.apache.spark.sql.headrace.operators.{Counts, LateReason, Now, Time}
 
 /**
  * Trailing windows: one result per row over `(t - size, t]`, when the watermark passes t. A late row within
  * the lateness emits its own result and, again, those of the rows in `[t, t + size)`.
  */
-final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
+final class TrailingWindows(panes: Panes, size: Long) extends KeptRowWindows(panes) {
   private val spec = panes.spec
-  private val counts = panes.counts
-  private val layout = panes.layout
-  private val codec = new TrailingCodec
-  private val byTime: Comparator[TrailingRow] = (a, b) => java.lang.Long.compare(a.time, b.time)
 
-  override def onRows(
-      key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
-    val state = codec.read(store.get(0))
-    release(key, state, now, out)
-    val added, removed = mutable.ArrayBuffer.empty[TrailingRow]
-    events.foreach { event =>
-      counts.add(Counts.Rows, 1)
-      event.time match {
-        case None => panes.emitLate(event, None, now, LateReason.NoEventTime, out)
-        case Some(time) if time < 0 || tooLate(time, now) =>
-          panes.emitLate(event, Some((time - size, time)), now, LateReason.TooLate, out)
-        case Some(time) =>
-          val entry = new TrailingRow(time, layout.bufferedRow(event.row).copy(), 0, null)
-          if (layout.isChangelog && layout.changes.removes(entry.row)) removed += entry else added += entry
-      }
+  override protected def take(state: KeptRows, added: Iterator[KeptRow], now: Now, out: TaggedRows): Unit = {
+    val rows, removals = mutable.ArrayBuffer.empty[KeptRow]
+    added.foreach { entry =>
+      if (entry.time < 0 || tooLate(entry.time, now)) emitLate(entry, now, out)
+      else if (layout.isChangelog && layout.changes.removes(entry.row)) removals += entry
+      else rows += entry
     }
-    counts.add(Counts.Folded, added.size)
-    counts.add(Counts.Placed, added.size)
-    added.foreach(entry => if (entry.time < now.watermark) markAffected(state.rows, entry.time))
-    state.rows ++= added
-    Arrays.sort(state.rows, byTime)
-    removed.foreach(remove(state, _, now, out))
-    release(key, state, now, out)
-    save(store, state, now)
-  }
-
-  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
-    val state = codec.read(store.get(0))
-    if (state.timerAt <= due) state.timerAt = Long.MaxValue
-    release(key, state, now, out)
-    save(store, state, now)
+    counts.add(Counts.Folded, rows.size)
+    counts.add(Counts.Placed, rows.size)
+    rows.foreach(entry => if (entry.time < now.watermark) markAffected(state.rows, entry.time))
+    state.add(rows)
+    removals.foreach(remove(state, _, now, out)) // after the rows that they may refer to
   }
 
   /** Takes a row of a changelog out; results that contain it are emitted again. */
-  private def remove(state: TrailingState, removal: TrailingRow, now: Now, out: TaggedRows): Unit = {
+  private def remove(state: KeptRows, removal: KeptRow, now: Now, out: TaggedRows): Unit = {
     val at = layout.changes.indexOf(state.rows, removal)
-    if (at < 0) {
-      val event = Event(removal.row, Some(removal.time))
-      panes.emitLate(event, Some((removal.time - size, removal.time)), now, LateReason.TooLate, out)
-    } else {
+    if (at < 0) emitLate(removal, now, out)
+    else {
       val entry = state.rows(at)
-      state.rows = state.rows.patch(at, Nil, 1)
+      state.remove(at)
       if (entry.emitted) {
         retract(entry, out)
         markAffected(state.rows, entry.time)
@@ -122,12 +46,15 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
     }
   }
 
+  private def emitLate(entry: KeptRow, now: Now, out: TaggedRows): Unit = panes
+    .emitLate(entry.event, Some((entry.time - size, entry.time)), now, LateReason.TooLate, out)
+
   private def tooLate(time: Long, now: Now): Boolean = now.watermark != Time.None &&
     Time.plus(time, spec.lateness) < now.watermark
-  private def markAffected(rows: Array[TrailingRow], time: Long): Unit = rows.foreach(other =>
+  private def markAffected(rows: Array[KeptRow], time: Long): Unit = rows.foreach(other =>
     if (other.emitted && other.time >= time && other.time < time + size) other.emitAgain = true)
 
-  private def release(key: InternalRow, state: TrailingState, now: Now, out: TaggedRows): Unit = {
+  override protected def release(key: InternalRow, state: KeptRows, now: Now, out: TaggedRows): Unit = {
     val rows = state.rows
     val sums = new TrailingAggregates(rows, size, panes.aggregates)
     var from, until, i = 0
@@ -143,7 +70,7 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
     }
   }
 
-  private def emit(key: InternalRow, entry: TrailingRow, buffer: InternalRow, out: TaggedRows): Unit = {
+  private def emit(key: InternalRow, entry: KeptRow, buffer: InternalRow, out: TaggedRows): Unit = {
     val values = panes.aggregates.result(buffer, key).getBytes
     retract(entry, out)
     out.emit(0, layout.trailingRow(entry.row, pane(entry, entry.index, values), retraction = false))
@@ -152,38 +79,26 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeyedLogic {
     if (spec.mode == PaneMode.Retracting) entry.last = values
   }
 
-  private def retract(entry: TrailingRow, out: TaggedRows): Unit = if (entry.last != null) {
+  private def retract(entry: KeptRow, out: TaggedRows): Unit = if (entry.last != null) {
     out.emit(0, layout.trailingRow(entry.row, pane(entry, entry.index - 1, entry.last), retraction = true))
     counts.add(Counts.Retractions, 1)
   }
 
-  private def pane(entry: TrailingRow, index: Int, values: Array[Byte]): Pane =
+  private def pane(entry: KeptRow, index: Int, values: Array[Byte]): Pane =
     Pane(entry.time - size, entry.time, 0, entry.time, index, PaneTiming.OnTime, values)
 
-  private def save(store: SlotStore, state: TrailingState, now: Now): Unit = {
+  override protected def dropRows(state: KeptRows, now: Now): Unit = if (now.watermark != Time.None) {
     val all = state.rows.length
-    state.rows = state.rows.filterNot { entry =>
-      now.watermark != Time.None && entry.emitted &&
-      Time.plus(Time.plus(entry.time, size), spec.lateness) <= now.watermark
-    }
+    state.rows = state.rows.filterNot(entry => entry.emitted && neededUntil(entry) <= now.watermark)
     counts.add(Counts.Settled, all - state.rows.length)
-    if (state.rows.isEmpty && state.timerAt == Long.MaxValue) store.remove(0)
-    else {
-      scheduleTimer(store, state, now)
-      store.put(0, codec.write(state))
-    }
   }
 
-  private def scheduleTimer(
-      store: SlotStore, state: TrailingState, now: Now): Unit = if (state.rows.nonEmpty) {
-    var first = Long.MaxValue
-    state.rows.foreach { entry =>
-      first = math.min(first, if (entry.emitted) Time.plus(entry.time, size + spec.lateness) else entry.time)
+  private def neededUntil(entry: KeptRow): Long = Time.plus(Time.plus(entry.time, size), spec.lateness)
+
+  override protected def due(state: KeptRows, now: Now): Long =
+    if (state.rows.isEmpty) Long.MaxValue
+    else {
+      val first = state.rows.iterator.map(entry => if (entry.emitted) neededUntil(entry) else entry.time).min
+      math.max(Math.floorDiv(first, 1000L), Time.floor(now.watermark)) + 1
     }
-    val at = math.max(Math.floorDiv(first, 1000L), Time.floor(now.watermark)) + 1
-    if (at < state.timerAt) {
-      state.timerAt = at
-      store.setTimer(at)
-    }
-  }
 }

@@ -2,8 +2,8 @@ package org.apache.spark.sql.headrace.windows
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.headrace.operators.Change
 import org.apache.spark.sql.headrace.operators.keyed.StepColumns
-import org.apache.spark.sql.headrace.tables.Change
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 

@@ -3,6 +3,7 @@ package org.apache.spark.sql.headrace.windows
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.headrace.operators.state.TimedState
 import org.apache.spark.sql.headrace.operators.{Aggregates, RowBytes}
 
 /** Position of a pane relative to the passing of its window's end. */
@@ -19,7 +20,8 @@ final case class Pane(start: Long, end: Long, number: Long, newest: Long, index:
 
 /** One open window of one key; mutable, valid for one call. */
 final class WindowState(var start: Long, var end: Long, var number: Long, var buffer: InternalRow,
-    var trigger: TriggerState) {
+    var trigger: TriggerState)
+    extends TimedState {
   /** Number of rows, and of those that no pane has emitted. */
   var rows: Long = 0
   var unfired: Long = 0
@@ -36,9 +38,6 @@ final class WindowState(var start: Long, var end: Long, var number: Long, var bu
 
   /** True if the watermark has reached the end. */
   var passed: Boolean = false
-
-  /** Timer in milliseconds; Long.MaxValue for none. */
-  var timerAt: Long = Long.MaxValue
 
   /** Last emitted pane, and panes that a merge left to retract. */
   var last: Pane = _
@@ -79,28 +78,19 @@ final class WindowStateCodec(trigger: Trigger, aggregates: Aggregates, fingerpri
   def read(stored: Array[Byte]): WindowState = {
     val in = new Input(stored)
     WindowStateCodec.checkHeader(in, fingerprint)
-    val start = in.readLong()
-    val end = in.readLong()
-    val newest = in.readLong()
-    val timerAt = in.readLong()
-    val number = in.readVarLong(true)
-    val rows = in.readVarLong(true)
-    val unfired = in.readVarLong(true)
-    val index = in.readVarInt(true)
+    val window = new WindowState(in.readLong(), in.readLong(), 0, null, null)
+    window.newest = in.readLong()
+    window.timerAt = in.readLong()
+    window.number = in.readVarLong(true)
+    window.rows = in.readVarLong(true)
+    window.unfired = in.readVarLong(true)
+    window.index = in.readVarInt(true)
     val flags = in.readByte()
-    val base = if ((flags & 4) != 0) in.readDouble() else Double.NaN
-    val closed = (flags & 1) != 0
-    val state = if (closed) trigger.start else trigger.read(in)
-    val window = new WindowState(
-      start, end, number, if (closed && !keepsContent) null else aggregates.read(RowBytes.read(in)), state)
-    window.newest = newest
-    window.timerAt = timerAt
-    window.rows = rows
-    window.unfired = unfired
-    window.index = index
-    window.base = base
-    window.closed = closed
+    window.closed = (flags & 1) != 0
     window.passed = (flags & 2) != 0
+    if ((flags & 4) != 0) window.base = in.readDouble()
+    window.trigger = if (window.closed) trigger.start else trigger.read(in)
+    if (!window.closed || keepsContent) window.buffer = aggregates.read(RowBytes.read(in))
     val count = in.readVarInt(true)
     val hasLast = in.readBoolean()
     val emittedPanes = List.fill(count)(pane(in))

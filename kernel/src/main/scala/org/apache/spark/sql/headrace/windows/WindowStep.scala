@@ -74,9 +74,6 @@ object WindowStep {
   /** Session setting for virtual time: process every open window in every batch. */
   val Eager = "spark.headrace.windows.eager"
 
-  /** The column with the number of rows that a pane over a changelog consists of; 0 if all were removed. */
-  val Present = "__present"
-
   /**
    * Creates a step from analysed plans.
    *
@@ -90,7 +87,8 @@ object WindowStep {
       WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
     val read = GroupedPlan(frame, grouped, retracts)
     val present = if (retracts) Retractions.removes(read.input).map(Retractions.present).toSeq else Nil
-    val plan = read.copy(names = read.names ++ present.map(_ => Present), results = read.results ++ present)
+    val plan = read
+      .copy(names = read.names ++ present.map(_ => Retractions.Present), results = read.results ++ present)
     val eager = frame.isStreaming && frame.sparkSession.conf.get(Eager, "false").toBoolean
     new WindowStep(plan, plan.aggregates, spec.copy(eager = eager), frame.isStreaming)
   }

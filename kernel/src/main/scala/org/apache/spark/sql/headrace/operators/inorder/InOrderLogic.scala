@@ -4,7 +4,7 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
-import org.apache.spark.sql.headrace.operators.state.{BufferedRow, OrderedBuffer, RowChunk, SlotStore}
+import org.apache.spark.sql.headrace.operators.state.{BufferedRow, OrderedBuffer, SlotStore, TimedState}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
 /**
@@ -20,7 +20,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private val bytes = new Output(256, -1)
 
   /** State of one key during a call. */
-  private final class Key(var timerAt: Long, val memory: matcher.Memory, val backlog: OrderedBuffer)
+  private final class Key(val memory: matcher.Memory, val backlog: OrderedBuffer) extends TimedState
 
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
@@ -52,7 +52,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     val before = store.get(0)
     val own = read(before)
-    if (own.timerAt <= due) own.timerAt = Long.MaxValue
+    own.onTimer(due)
     release(key, store, own, now, out)
     save(store, own, before, now)
   }
@@ -89,8 +89,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private def save(store: SlotStore, own: Key, before: Array[Byte], now: Now): Unit = {
     val earliest = own.backlog.earliest
     if (earliest == Long.MaxValue && matcher.isEmpty(own.memory)) {
-      if (own.timerAt != Long.MaxValue)
-        store.cancelTimer(own.timerAt) // the entry is removed, so no later call could cancel it
+      own.replaceTimer(Long.MaxValue, store) // the entry is removed, so no later call could cancel it
       if (before != null) store.remove(0)
     } else {
       scheduleTimer(store, own, earliest, now)
@@ -102,11 +101,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   /** Sets the key's only timer. Replaces an expired one, so that a key with rows gets no second call. */
   private def scheduleTimer(store: SlotStore, own: Key, earliest: Long, now: Now): Unit = {
     val at = math.min(Time.after(earliest), Time.millis(matcher.due(own.memory)))
-    if (at < own.timerAt || own.timerAt <= Time.floor(now.watermark)) {
-      if (own.timerAt != Long.MaxValue) store.cancelTimer(own.timerAt)
-      own.timerAt = at
-      if (at != Long.MaxValue) store.setTimer(at)
-    }
+    if (at < own.timerAt || own.timerAt <= Time.floor(now.watermark)) own.replaceTimer(at, store)
   }
 
   private def write(own: Key, store: SlotStore): Array[Byte] = {
@@ -121,13 +116,15 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   }
 
   private def read(stored: Array[Byte]): Key =
-    if (stored == null) new Key(Long.MaxValue, matcher.empty, new OrderedBuffer)
+    if (stored == null) new Key(matcher.empty, new OrderedBuffer)
     else {
       val in = InOrderLogic.open(stored, step.fingerprint)
       val timerAt = in.readLong()
       val memory = if (in.readBoolean()) matcher.read(in) else matcher.empty
       counts.add(Counts.Dropped, matcher.dropped(memory))
-      new Key(timerAt, memory, InOrderLogic.backlog(in, stored))
+      val own = new Key(memory, InOrderLogic.backlog(in, stored))
+      own.timerAt = timerAt
+      own
     }
 }
 
@@ -154,7 +151,7 @@ object InOrderLogic {
 
   /** Contents of slot 0: the matcher's memory, if any, and the newest buffered rows. */
   def readSlot(bytes: Array[Byte], fingerprint: Int, matcher: Matcher)
-      : (Option[matcher.Memory], Iterator[BufferedRow]) = {
+      : (Option[matcher.Memory], Iterable[BufferedRow]) = {
     val in = open(bytes, fingerprint)
     in.skip(8L)
     val memory = if (in.readBoolean()) Some(matcher.read(in)) else None
@@ -162,13 +159,13 @@ object InOrderLogic {
   }
 
   /** Buffered rows in any slot of a key. */
-  def bufferedIn(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterator[BufferedRow] =
-    if (slot == 0) readSlot(bytes, fingerprint, matcher)._2 else RowChunk.rows(bytes, 0, bytes.length)
+  def bufferedIn(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterable[BufferedRow] =
+    if (slot == 0) readSlot(bytes, fingerprint, matcher)._2 else OrderedBuffer.chunkRows(bytes)
 
   /** All buffered rows of a key in order, from slot 0 (may be null) and the other slots. */
   def bufferedRows(
       bytes: Array[Byte], pieces: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[BufferedRow] = {
-    val newest = if (bytes == null) Iterator.empty else readSlot(bytes, fingerprint, matcher)._2
-    (pieces.flatMap(piece => RowChunk.rows(piece, 0, piece.length)) ++ newest).sortBy(_.time)
+    val newest = if (bytes == null) Nil else readSlot(bytes, fingerprint, matcher)._2
+    (pieces.flatMap(OrderedBuffer.chunkRows) ++ newest).sortBy(_.time)
   }
 }

@@ -79,8 +79,7 @@ case class PreShuffleFilterExec(step: InOrderStep, conditions: Seq[Attribute], t
   /** Rows at or after this time are not late. Long.MaxValue keeps all rows. */
   private def minTime: Long =
     if (step.arrival || step.clockTime) 0L
-    else KeyedOperator.batchWatermark(session)(_.isInstanceOf[InOrderStep])
-      .fold(Long.MaxValue)(w => math.max(0L, Time.watermark(w)))
+    else KeyedOperator.batchWatermark(session).fold(Long.MaxValue)(w => math.max(0L, Time.watermark(w)))
 
   private def ordinal(columns: Seq[Attribute], of: Attribute): Int = columns.indexWhere(_.exprId == of.exprId)
 }

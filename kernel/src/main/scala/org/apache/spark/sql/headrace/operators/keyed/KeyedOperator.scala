@@ -1,6 +1,7 @@
 package org.apache.spark.sql.headrace.operators.keyed
 
 import org.apache.spark.sql.{Dataset, Row}
+import org.apache.spark.sql.catalyst.CatalystTypeConverters.createToCatalystConverter
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.classic.SparkSession
@@ -38,16 +39,12 @@ object KeyedOperator {
    * The watermark, in milliseconds, of the micro-batch that is being executed, for operators before a keyed
    * step; None outside a query.
    */
-  def batchWatermark(session: SparkSession)(isStep: KeyedStep => Boolean): Option[Long] = for {
+  def batchWatermark(session: SparkSession): Option[Long] = for {
     id <- Option(session.sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY))
     running <- Option(SQLExecution.getQueryExecution(id.toLong))
-    operator <- running.executedPlan
-      .collectFirst { case t: TransformWithStateExec if stepIn(t.statefulProcessor).exists(isStep) => t }
+    operator <- running.executedPlan.collectFirst { case operator: TransformWithStateExec => operator }
     millis <- operator.eventTimeWatermarkForEviction
   } yield millis
-
-  private def stepIn(processor: Any): Option[KeyedStep] = Option(processor)
-    .collect { case keyed: KeyedStepProcessor => keyed.step }
 }
 
 /** Runs a keyed step on Spark's state. */
@@ -70,14 +67,17 @@ final class KeyedStepProcessor(val step: KeyedStep, keys: ExpressionEncoder[Any]
   }
 }
 
-/** Processes all rows of one key. */
-private final class KeyedBatch(step: KeyedStep) extends GroupFunction {
+/** Processes all rows of one key of a batch. */
+private final class KeyedBatch(step: KeyedStep)
+    extends ((Any, Iterator[Any]) => IterableOnce[Any]) with Serializable {
+  @transient private lazy val toCatalyst = createToCatalystConverter(step.columns.keyType)
   @transient private lazy val counts = Counts.local()
   @transient private lazy val logic = step.logic(counts)
   @transient private lazy val out = new TaggedRows(step.columns, counts)
 
-  override def apply(key: InternalRow, rows: Iterator[InternalRow]): Iterator[InternalRow] = {
-    logic.onBatch(key, step.columns.events(rows), out)
+  override def apply(key: Any, rows: Iterator[Any]): IterableOnce[Any] = {
+    val own = if (step.columns.keys.isEmpty) InternalRow.empty else toCatalyst(key).asInstanceOf[InternalRow]
+    logic.onBatch(own, step.columns.events(rows.map(_.asInstanceOf[InternalRow])), out)
     step.batchOutput(out.take())
   }
 }

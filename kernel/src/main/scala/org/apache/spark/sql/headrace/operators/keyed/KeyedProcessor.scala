@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.encoders.ExpressionEncoder
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor.{DriverStatefulProcessorHandleImpl, StatefulProcessorHandleImpl}
 import org.apache.spark.sql.headrace.operators.{Counts, Now, Time}
-import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateAccess, StateLayout, TimelessStore}
+import org.apache.spark.sql.headrace.operators.state.{SlotStore, StateAccess, StateLayout}
 import org.apache.spark.sql.streaming._
 
 /**
@@ -32,8 +32,7 @@ abstract class KeyedProcessor(val encoder: ExpressionEncoder[Any], hasKeys: Bool
       case driver: DriverStatefulProcessorHandleImpl => StateAccess.of(layout).declare(driver, layout)
       case task: StatefulProcessorHandleImpl =>
         hasTime = time != TimeMode.None()
-        val opened = StateAccess.of(layout).open(task, time, layout)
-        store = if (hasTime) opened else new TimelessStore(opened)
+        store = StateAccess.of(layout).open(task, time, layout)
     }
   }
 

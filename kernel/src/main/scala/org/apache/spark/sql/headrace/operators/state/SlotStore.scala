@@ -36,17 +36,6 @@ trait SlotStore {
   def cancelTimer(millis: Long): Unit = ()
 }
 
-/** State of a step without time: there are no timers. */
-final class TimelessStore(inner: SlotStore) extends SlotStore {
-  override def bind(key: UnsafeRow): Unit = inner.bind(key)
-  override def get(slot: Long): Array[Byte] = inner.get(slot)
-  override def put(slot: Long, value: Array[Byte]): Unit = inner.put(slot, value)
-  override def remove(slot: Long): Unit = inner.remove(slot)
-  override def all: Iterator[(Long, Array[Byte])] = inner.all
-  override def clear(): Unit = inner.clear()
-  override def setTimer(millis: Long): Unit = ()
-}
-
 /** In-memory state of one key. */
 final class MemoryStore extends SlotStore {
   private val slots = mutable.TreeMap.empty[Long, Array[Byte]]

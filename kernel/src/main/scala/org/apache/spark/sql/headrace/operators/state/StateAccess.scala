@@ -32,13 +32,14 @@ object StateAccess {
 /** State through Spark's public API. */
 object PublicStateAccess extends StateAccess {
   override def declare(handle: DriverStatefulProcessorHandleImpl, layout: StateLayout): Unit =
-    new PublicStore(handle, layout)
+    new PublicStore(handle, layout, hasTimers = false)
   override def open(handle: StatefulProcessorHandleImpl, time: TimeMode, layout: StateLayout): SlotStore =
-    new PublicStore(handle, layout)
+    new PublicStore(handle, layout, hasTimers = time != TimeMode.None())
 }
 
-/** State of the current key in Spark's map state and timers. */
-private final class PublicStore(handle: StatefulProcessorHandle, layout: StateLayout) extends SlotStore {
+/** State of the current key in Spark's map state and timers; a step without time has none. */
+private final class PublicStore(handle: StatefulProcessorHandle, layout: StateLayout, hasTimers: Boolean)
+    extends SlotStore {
   private val slots = handle.getMapState(layout.variable, Encoders.scalaLong, Encoders.BINARY, TTLConfig.NONE)
   private val ages =
     if (!layout.hasAge) null else handle.getValueState("age", Encoders.BINARY, TTLConfig.NONE)
@@ -54,6 +55,6 @@ private final class PublicStore(handle: StatefulProcessorHandle, layout: StateLa
     ages.clear()
     handle.listTimers().toVector.foreach(handle.deleteTimer)
   }
-  override def setTimer(millis: Long): Unit = handle.registerTimer(millis)
-  override def cancelTimer(millis: Long): Unit = handle.deleteTimer(millis)
+  override def setTimer(millis: Long): Unit = if (hasTimers) handle.registerTimer(millis)
+  override def cancelTimer(millis: Long): Unit = if (hasTimers) handle.deleteTimer(millis)
 }

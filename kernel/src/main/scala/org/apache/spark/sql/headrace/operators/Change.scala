@@ -1,5 +1,6 @@
-package org.apache.spark.sql.headrace.tables
+package org.apache.spark.sql.headrace.operators
 
+import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.types.{StringType, StructField}
 import org.apache.spark.unsafe.types.UTF8String
@@ -18,6 +19,10 @@ object Change {
 
   /** True if a row with this label removes a row of the table. A row without a label is an insert. */
   def removes(label: UTF8String): Boolean = label == UpdateBefore || label == Delete
+
+  /** True if a row removes an earlier one; `label` is the ordinal of its label, negative for none. */
+  def removes(row: InternalRow, label: Int): Boolean = label >= 0 && !row.isNullAt(label) &&
+    removes(row.getUTF8String(label))
 
   /** Emits the changes that turn a row of a table into another; null for no row. */
   def between(before: UnsafeRow, after: UnsafeRow)(emit: (UnsafeRow, UTF8String) => Unit): Unit =
