@@ -46,8 +46,7 @@ def is_on_this_machine(master: str) -> bool:
 def dynamic_allocation_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Return the default of dynamic allocation: a session starts with one executor.
 
-    Spark starts with none, and requests the first when tasks wait. A session waits for its first executor before
-    it has tasks.
+    Spark starts with none and requests the first when tasks wait; `fit_partitions` waits before there is one.
 
     >>> dynamic_allocation_settings({"spark.dynamicAllocation.enabled": "true"})
     {'spark.dynamicAllocation.initialExecutors': '1'}
