@@ -133,7 +133,8 @@ def _settings(name: str, requested: Mapping[str, str], kernel: Path, jars: Seque
     if width is not None or is_on_this_machine(master):
         settings |= LOCAL_ADDRESS
     settings["spark.sql.warehouse.dir"] = str(cache_directory() / "warehouse")
-    settings |= dynamic_allocation_settings(requested) | requested
+    settings |= dynamic_allocation_settings(requested)
+    settings |= requested
     paths = [str(jar) for jar in (kernel, *jars)]
     settings["spark.jars"] = ",".join([*paths, *filter(None, [requested.get("spark.jars")])])
     class_path = "spark.driver.extraClassPath"
