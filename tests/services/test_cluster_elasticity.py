@@ -89,9 +89,9 @@ def test_dynamic_allocation_starts_with_one_executor_and_adds_another(
     write_pipeline()
     run = start_run(cluster, log, settings=(*SMALL, *DYNAMIC))
     try:
-        for number in (1, 2):
-            wait_until(lambda number=number: run.poll() is not None or len(executors(cluster)) == number)
-            assert run.poll() is None, log.read_text()[-3000:]
+        wait_until(lambda: run.poll() is not None or len(executors(cluster)) == 1)
+        wait_until(lambda: run.poll() is not None or len(executors(cluster)) == 2)
+        assert run.poll() is None, log.read_text()[-3000:]
         finish(run, log)
     finally:
         if run.poll() is None:
