@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -102,12 +102,14 @@ def write_pipeline(postgres: str = "", kafka: str = "", topic: str = "") -> None
     Path("pipeline.py").write_text(PIPELINE.format(postgres=postgres, kafka=kafka, topic=topic))
 
 
-def start_run(cluster: SparkCluster, log: Path, file: str = "pipeline.py") -> subprocess.Popen[bytes]:
-    settings = [word for setting in SMALL for word in ("--conf", setting)]
+def start_run(
+    cluster: SparkCluster, log: Path, file: str = "pipeline.py", settings: Sequence[str] = SMALL
+) -> subprocess.Popen[bytes]:
+    conf = [word for setting in settings for word in ("--conf", setting)]
     command = [sys.executable, "-m", "headrace.cli.app", "run", file, "--drain", "--quiet"]
     with log.open("ab") as output:
         return subprocess.Popen(
-            [*command, "--master", cluster.master, *settings, "--checkpoint", "checkpoint"],
+            [*command, "--master", cluster.master, *conf, "--checkpoint", "checkpoint"],
             stdout=output,
             stderr=output,
             start_new_session=True,
@@ -193,7 +195,7 @@ def test_kernel_window_and_python_aggregate_reach_every_sink(
 def test_example_with_a_processor_beside_its_document_gives_the_expected_rows(
     cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All examples: `MASTER=spark://... pytest tests/examples`."""
+    """All examples: `slow_cluster_examples.py`."""
     monkeypatch.chdir(copy_of("driver_hours", tmp_path).directory)
     log = tmp_path / "run.log"
     finish(start_run(cluster, log, "pipeline.yaml"), log)
@@ -220,6 +222,7 @@ def test_rows_are_exact_after_kills_of_driver_executor_and_worker(
     grown = spark_cluster.add_worker(cluster)
     finish(run, log)
     assert rows_of_files() == rows_of_table() == expected
+    assert list(grown.log(grown.workers[-1]).parent.glob("work/app-*/*"))  # it has joined the run
     grown.workers[-1].process.send(signal.SIGTERM)
 
 

@@ -29,6 +29,7 @@ from headrace.jobs.model import JobSettings
 from headrace.jobs.process import start_time
 from headrace.metrics.lineage import datasets_of
 from headrace.metrics.tick import TickBuilder
+from headrace.runtime.fresh import restore_effects
 from headrace.runtime.options import RunOptions
 from headrace.runtime.run import start
 
@@ -80,7 +81,8 @@ class Driver:
         declared = pipeline.declared_run.options if pipeline.declared_run is not None else RunOptions()
         options = replace(self._settings.run_options(declared), checkpoint=self._job.checkpoint)
         graph = pipeline.check()
-        write_json(self._job.plan, as_json(explain(graph)) | {"datasets": datasets_of(graph)})
+        facts = {"datasets": datasets_of(graph), "restore_effects": list(restore_effects(graph))}
+        write_json(self._job.plan, as_json(explain(graph)) | facts)
         if self._job.read_request() == "drain":  # an earlier attempt failed while it drained
             options = drain_options(options)
         self._scale(graph, options, on_start)

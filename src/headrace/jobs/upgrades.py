@@ -127,6 +127,12 @@ class JobUpgrades:
 
         return self._while_stopped(job, act, start=True)
 
+    def restore_effects(self, job: str, name: str) -> list[str]:
+        """Return the effect on each sink of restoring a savepoint; empty if it holds no plan of a driver."""
+        place = self._service.directory(job).path / _FILES / name
+        effects: list[str] = (read_json(place / "plan.json") or {}).get("restore_effects", [])
+        return effects
+
     def _while_stopped(self, job: str, act: Callable[[Job], None], *, start: bool = False) -> Job:
         """Stop the job, run an action, and start the job again if it was running."""
         started = self._stop(job)
@@ -173,6 +179,8 @@ class JobUpgrades:
         place = directory.path / _FILES / name
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(directory.files, place / "files")
+        if (plan := read_json(directory.plan)) is not None:
+            write_json(place / "plan.json", plan)
         record = {"file": job.file, "version": job.version, "settings": job.settings.model_dump()}
         write_json(place / "job.json", record)
 

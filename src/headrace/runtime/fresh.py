@@ -27,10 +27,15 @@ def describe_restore(graph: Graph, directory: Path, name: str) -> Iterator[str]:
     """Yield lines that list, per source and sink, the effect of restoring a savepoint."""
     aside = f"the current checkpoint moves to {next_aside(directory)}; " if directory.exists() else ""
     yield f"restoring the savepoint {name}: {aside}sinks keep their rows"
+    yield from (f"  {effect}" for effect in restore_effects(graph))
+
+
+def restore_effects(graph: Graph) -> Iterator[str]:
+    """Yield the effect of a restored savepoint on each sink, and the sources that cannot be read again."""
     for source in graph.of(Source):
         if not source.connector.replayable:
             kind = source.connector.kind
-            yield f"  {source.name} ({kind}): rows read since the savepoint cannot be read again"
+            yield f"{source.name} ({kind}): rows read since the savepoint cannot be read again"
     for sink in graph.sinks:
         since = describe_effect(sink).replace("to those of earlier runs", "to those written since")
-        yield f"  {sink.name} ({sink.connector.kind}): {since}"
+        yield f"{sink.name} ({sink.connector.kind}): {since}"

@@ -2,7 +2,8 @@
 
 Spark's default of 200 shuffle partitions means 200 state stores per stateful step, each of which writes files
 in every epoch. A session on a cluster therefore waits for its executors and uses one partition per core, like
-a local session. A checkpoint keeps the number of its first run.
+a local session. With dynamic allocation it uses one partition per core of the largest number of executors. A
+checkpoint keeps the number of its first run.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ START_TIMEOUT = 120.0
 SETTLE_TIME = 2.0
 """Seconds without a new executor after which registration is considered complete."""
 _POLL = 0.1
+_DYNAMIC = "spark.dynamicAllocation"
 _LOOPBACK = re.compile(r"spark://(?:127\.[\d.]+|localhost|\[::1\])(?::\d+)?(?:,.*)?")
 LOCAL_ADDRESS = {
     # The host name of a laptop may resolve to an address of a network that it has left.
@@ -41,13 +43,26 @@ def is_on_this_machine(master: str) -> bool:
     return _LOOPBACK.fullmatch(master) is not None
 
 
+def dynamic_allocation_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the default of dynamic allocation: a session starts with one executor.
+
+    Spark starts with none and requests the first when tasks wait; `fit_partitions` waits before there is one.
+
+    >>> dynamic_allocation_settings({"spark.dynamicAllocation.enabled": "true"})
+    {'spark.dynamicAllocation.initialExecutors': '1'}
+    """
+    if not _is_dynamic(settings) or _initial_executors(settings):
+        return {}
+    return {f"{_DYNAMIC}.initialExecutors": "1"}
+
+
 def fit_partitions(session: SparkSession, settings: Mapping[str, str]) -> None:
     """Wait for the executors of a new session; set one shuffle partition per core, unless `settings` has it.
 
     Raises:
         SetupError: no executor has registered within `START_TIMEOUT`.
     """
-    executors = await_executors(session, int(settings.get("spark.executor.instances", 0)))
+    executors = await_executors(session, _initial_executors(settings))
     if not executors:
         raise SetupError(
             f"no executor has started at {settings['spark.master']} within {START_TIMEOUT:.0f} seconds",
@@ -55,7 +70,21 @@ def fit_partitions(session: SparkSession, settings: Mapping[str, str]) -> None:
             hint="does the cluster have free cores, and workers with spark.executor.memory (default 1g)?",
         )
     if PARTITIONS not in settings:
-        session.conf.set(PARTITIONS, str(session.sparkContext.defaultParallelism))
+        cores = int(session.sparkContext.defaultParallelism)
+        largest = int(settings.get(f"{_DYNAMIC}.maxExecutors", 0)) if _is_dynamic(settings) else 0
+        session.conf.set(PARTITIONS, str(max(cores, largest * int(settings.get("spark.executor.cores", 1)))))
+
+
+def _is_dynamic(settings: Mapping[str, str]) -> bool:
+    return settings.get(f"{_DYNAMIC}.enabled", "false").lower() == "true"
+
+
+def _initial_executors(settings: Mapping[str, str]) -> int:
+    """Return the number of executors that Spark starts with; 0 if the cluster decides."""
+    names = ["spark.executor.instances"]
+    if _is_dynamic(settings):
+        names += [f"{_DYNAMIC}.minExecutors", f"{_DYNAMIC}.initialExecutors"]
+    return max(int(settings.get(name, 0)) for name in names)
 
 
 def await_executors(session: SparkSession, expected: int) -> int:

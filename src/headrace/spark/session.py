@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError, SetupError
 from headrace.spark.cache import cache_directory
-from headrace.spark.cluster import LOCAL_ADDRESS, fit_partitions, is_on_this_machine
+from headrace.spark.cluster import (
+    LOCAL_ADDRESS,
+    dynamic_allocation_settings,
+    fit_partitions,
+    is_on_this_machine,
+)
 from headrace.spark.gateway import JavaError, has_class, kernel
 from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
 from headrace.spark.launch import active_session, cores, start, submitted_settings
@@ -128,6 +133,7 @@ def _settings(name: str, requested: Mapping[str, str], kernel: Path, jars: Seque
     if width is not None or is_on_this_machine(master):
         settings |= LOCAL_ADDRESS
     settings["spark.sql.warehouse.dir"] = str(cache_directory() / "warehouse")
+    settings |= dynamic_allocation_settings(requested)
     settings |= requested
     paths = [str(jar) for jar in (kernel, *jars)]
     settings["spark.jars"] = ",".join([*paths, *filter(None, [requested.get("spark.jars")])])

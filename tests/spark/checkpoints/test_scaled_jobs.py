@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ def test_job_scaled_from_2_to_8_to_3_partitions_keeps_its_rows(spark: SparkSessi
         assert Driver(tmp_path, attempt, settings).run(lambda: pipeline) == "caught_up"
         assert partitions_of(pipeline, job.checkpoint) == partitions
     Driver(tmp_path, 4, JobSettings(until="drained", partitions=3)).run(lambda: pipeline)
+    effect = "out (memory): rows are written again and appended to those written since"
+    assert json.loads(job.plan.read_text())["restore_effects"] == [effect]
     assert sorted((row["k"], row["n"]) for row in out.contents()) == [(k, 3) for k in range(KEYS)]
 
 

@@ -49,6 +49,31 @@ def test_number_of_partitions_that_is_set_stays(session: Any) -> None:
     assert made.settings == {}
 
 
+DYNAMIC = {"spark.master": "spark://h:7077", "spark.dynamicAllocation.enabled": "true"}
+
+
+@pytest.mark.parametrize("name", ["spark.dynamicAllocation.minExecutors", "spark.executor.instances"])
+def test_dynamic_allocation_starts_with_one_executor_unless_set(name: str) -> None:
+    initial = {"spark.dynamicAllocation.initialExecutors": "1"}
+    assert cluster.dynamic_allocation_settings(DYNAMIC) == initial
+    assert cluster.dynamic_allocation_settings({**DYNAMIC, name: "2"}) == {}
+    assert cluster.dynamic_allocation_settings({"spark.master": "spark://h:7077"}) == {}
+
+
+def test_dynamic_allocation_has_partitions_for_its_largest_number_of_executors(session: Any) -> None:
+    made, largest = session([1]), {"spark.dynamicAllocation.maxExecutors": "6", "spark.executor.cores": "2"}
+    cluster.fit_partitions(made, {**DYNAMIC, **largest})
+    assert made.settings == {"spark.sql.shuffle.partitions": "12"}
+    cluster.fit_partitions(made, DYNAMIC)
+    assert made.settings == {"spark.sql.shuffle.partitions": "4"}
+
+
+def test_dynamic_allocation_waits_for_its_smallest_number_of_executors(session: Any) -> None:
+    made = session([1, 2, 3])
+    cluster.fit_partitions(made, {**DYNAMIC, "spark.dynamicAllocation.minExecutors": "2"})
+    assert made.counts == [3]
+
+
 def test_cluster_without_an_executor_is_an_error(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "START_TIMEOUT", 0.2)
     with pytest.raises(SetupError, match=r"no executor has started at spark://h:7077.*\n  hint: does the"):

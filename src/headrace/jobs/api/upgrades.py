@@ -39,6 +39,7 @@ class SavepointModel(BaseModel):
     name: str
     created_at: str
     epochs: dict[str, int | None] = Field(description="The last epoch of each query.")
+    effects: list[str] = Field(description="The effect on each sink of restoring it.")
 
 
 class Upgraded(Created):
@@ -56,9 +57,15 @@ def savepoint(job: JobId, body: SavepointRequest, service: Service) -> Created:
 @router.get("/{job}/savepoints")
 def savepoints(job: JobId, service: Service) -> list[SavepointModel]:
     """List the savepoints of a job, oldest first."""
-    savepoints = list_savepoints(service.directory(service.get(job).id).checkpoint)
+    current, upgrades = service.get(job), JobUpgrades(service)
     return [
-        SavepointModel(name=each.name, created_at=each.created_at, epochs=each.epochs) for each in savepoints
+        SavepointModel(
+            name=each.name,
+            created_at=each.created_at,
+            epochs=each.epochs,
+            effects=upgrades.restore_effects(current.id, each.name),
+        )
+        for each in list_savepoints(service.directory(current.id).checkpoint)
     ]
 
 

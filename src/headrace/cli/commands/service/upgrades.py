@@ -22,11 +22,17 @@ def savepoint(job: JobId, name: SavepointName, json: AsJson = False, url: Url = 
 
 
 def restore(job: JobId, name: SavepointName, json: AsJson = False, url: Url = None) -> None:
-    """Bring back checkpoint and files of a savepoint and start the job from there.
+    """List the effect on each sink, then bring back checkpoint and files of a savepoint and start the job.
 
     Nothing is deleted from sinks: rows since the savepoint are overwritten (keyed sinks) or written again.
     """
-    show_state(Client(url).post(f"/jobs/{job}/restore", json={"name": name}), json)
+    client = Client(url)
+    for savepoint in client.get(f"/jobs/{job}/savepoints"):
+        if savepoint["name"] == name:
+            print_message(f"restoring the savepoint {name}: sinks keep their rows")
+            for effect in savepoint["effects"]:
+                print_message(f"  {effect}")
+    show_state(client.post(f"/jobs/{job}/restore", json={"name": name}), json)
 
 
 def upgrade(
