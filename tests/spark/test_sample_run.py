@@ -122,7 +122,8 @@ sinks: {out: {from: share, console: {}}}
 """
     with pytest.raises(DocumentError, match=r"(?i)division by zero") as raised:
         outputs_of(document, {"tx": '{"n": 0}'}, tmp_path, spark)
-    assert raised.value.problems[0].where == "`1 div n as share`"
+    assert raised.value.problems[0].where == "pipeline.yaml:3:9: `share`"
+    assert "`1 div n as share`" in str(raised.value)
     assert "Spark's log" not in str(raised.value)
 
 
