@@ -1,8 +1,7 @@
 """Take the screenshots of the dashboard: `python -m docs._making.dashboard`, in the root.
 
 Runs the demo, a job that fails and a job that lags under a job service, and writes the pictures of the
-documentation.
-`--all DIRECTORY` writes every page instead, in light and dark, 1440 and 390 pixels wide, for a review.
+documentation: those of the how-to page, and a gallery of every page in light and dark, 1440 and 390 pixels wide.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +25,10 @@ from headrace.jobs.service import JobService
 from headrace.jobs.submission import Submission
 from headrace.metrics.alerts.rules import AlertRule, AlertSettings
 
-TARGET = Path(__file__).parents[1] / "images" / "dashboard"
-WIDE, NARROW = 1440, 390
+DOCS = Path(__file__).parents[1]
+TARGET = DOCS / "images" / "dashboard"
+GALLERY = DOCS / "how-to" / "dashboard-gallery.md"
+WIDE, NARROW = WIDTHS = 1440, 390
 SECONDS = 90.0
 """How long the demo runs before the pictures are taken, so that the charts have lines."""
 FAILING = """name: orders-import
@@ -56,6 +57,7 @@ class Shot:
 
     name: str
     path: str
+    title: str = ""
     width: int = WIDE
     theme: str = "light"
     click: str = ""
@@ -67,24 +69,28 @@ class Shot:
 
 
 PAGES = {
-    "jobs": Shot("jobs", "/"),
-    "graph": Shot("graph", "/jobs/{job}"),
-    "step": Shot("step", "/jobs/{job}", click=".react-flow__node[data-id=totals]"),
-    "metrics": Shot("metrics", "/jobs/{job}/metrics"),
-    "data": Shot("data", "/jobs/{job}/data", click=".records summary"),
-    "runs": Shot("runs", "/jobs/{job}/runs"),
-    "plan": Shot("plan", "/jobs/{job}/plan"),
-    "edit": Shot("edit", "/jobs/{job}/edit", change=CHANGE),
-    "test": Shot("test", "/jobs/{job}/edit", tables=HOMES),
-    "letters": Shot("letters", "/jobs/{job}/edit?dead_letters=payments.dead_letters", tables=HOMES),
-    "failed": Shot("failed", "/jobs/{failed}"),
-    "lagging": Shot("lagging", "/jobs/{lagging}"),
-    "new": Shot("new", "/new"),
-    "alerts": Shot("alerts", "/alerts"),
-    "users": Shot("users", "/users"),
-    "about": Shot("about", "/about"),
-    "login": Shot("login", "/login"),
+    "jobs": Shot("jobs", "/", title="All jobs"),
+    "graph": Shot("graph", "/jobs/{job}", title="Graph of a job"),
+    "step": Shot("step", "/jobs/{job}", title="A step", click=".react-flow__node[data-id=totals]"),
+    "metrics": Shot("metrics", "/jobs/{job}/metrics", title="Metrics"),
+    "data": Shot("data", "/jobs/{job}/data", title="Late data and dead letters", click=".records summary"),
+    "runs": Shot("runs", "/jobs/{job}/runs", title="Runs"),
+    "plan": Shot("plan", "/jobs/{job}/plan", title="Plan"),
+    "edit": Shot("edit", "/jobs/{job}/edit", title="Editor with the plan of an upgrade", change=CHANGE),
+    "test": Shot("test", "/jobs/{job}/edit", title="Test on sample rows", tables=HOMES),
+    "failed": Shot("failed", "/jobs/{failed}", title="A job that failed"),
+    "lagging": Shot("lagging", "/jobs/{lagging}", title="A job that lags"),
+    "new": Shot("new", "/new", title="Submit a job"),
+    "alerts": Shot("alerts", "/alerts", title="Alerts"),
+    "users": Shot("users", "/users", title="Users"),
+    "login": Shot("login", "/login", title="Log in"),
 }
+THEMES = ("light", "dark")
+INTRODUCTION = """# All pages of the dashboard
+
+The pages of the [dashboard](dashboard.md) in light and dark, on a desktop and on a phone. The pictures show the demo, a job that
+failed and a job that lags; `python -m docs._making.dashboard` takes them. *About*, a list of versions, has no picture.
+"""
 PARTS = {
     "#graph": "#graph .react-flow__node",
     ".plot": ".plot canvas, #unmeasured:not([hidden])",
@@ -106,28 +112,49 @@ DOCUMENTED = (
 
 
 def main() -> None:
-    """Run the jobs and take the pictures."""
+    """Run the jobs, take the pictures and write the page that shows all of them."""
     parser = argparse.ArgumentParser(description="Screenshots of the dashboard.")
-    parser.add_argument("--all", type=Path, metavar="DIRECTORY", help="every page, for a review")
+    parser.add_argument("--target", type=Path, default=TARGET, help="the directory of the pictures")
+    parser.add_argument("--page", nargs="*", choices=PAGES, help="only these pages of the gallery")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the demo runs first")
     options = parser.parse_args()
-    shots = list(every_page()) if options.all else DOCUMENTED
-    target: Path = options.all or TARGET
-    target.mkdir(parents=True, exist_ok=True)
+    (options.target / "pages").mkdir(parents=True, exist_ok=True)
     with run_jobs() as (address, ids, service), open_browser() as browser:
         wait(service, ids["job"], options.seconds)
-        for shot in shots:
-            take(browser, address + shot.path.format(**ids), shot, target / f"{shot.name}.png")
-            sys.stderr.write(f"{target / shot.name}.png\n")
+        for shot in every_page(options.page) if options.page else [*DOCUMENTED, *every_page(PAGES)]:
+            file = options.target / f"{shot.name}.png"
+            take(browser, address + shot.path.format(**ids), shot, file)
+            sys.stderr.write(f"{file}\n")
+    if options.target == TARGET:
+        GALLERY.write_text(gallery())
 
 
-def every_page() -> Iterator[Shot]:
-    """Yield every page in both themes and widths."""
+def every_page(names: Iterable[str]) -> Iterator[Shot]:
+    """Yield the pages with these names in both themes and widths."""
+    for page in map(PAGES.__getitem__, names):
+        for theme in THEMES:
+            for width in WIDTHS:
+                yield replace(page, name=picture_name(page.name, theme, width), width=width, theme=theme)
+
+
+def picture_name(page: str, theme: str, width: int) -> str:
+    """Return the name of a picture of the gallery, without its suffix."""
+    return f"pages/{page}-{theme}-{width}"
+
+
+def gallery() -> str:
+    """Return the page with all pictures; the test of the documentation compares it with the file."""
+    lines = [INTRODUCTION]
     for page in PAGES.values():
-        for theme in ("light", "dark"):
-            for width in (WIDE, NARROW):
-                name = f"{page.name}-{theme}-{width}"
-                yield replace(page, name=name, width=width, theme=theme)
+        lines += [f"## {page.title}", "", "| light | dark |", "|---|---|"]
+        for width in WIDTHS:
+            cells = [
+                f"![{page.title}, {theme}, {width} pixels wide](../images/dashboard/{picture_name(page.name, theme, width)}.png)"
+                for theme in THEMES
+            ]
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
 
 
 @contextmanager

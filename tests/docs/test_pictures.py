@@ -7,6 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from docs._making.dashboard import GALLERY, every_page, gallery
+from docs._making.dashboard import PAGES as PAGES_OF_THE_DASHBOARD
+from docs._making.dashboard import TARGET as IMAGES
 
 from headrace import Pipeline
 from headrace.explain.pattern_diagram import diagram_of
@@ -70,3 +73,13 @@ def test_every_kind_of_window_and_trigger_is_drawn() -> None:
     words = (DOCS / "triggers" / "index.md").read_text()
     kinds = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower() for kind in Trigger.__subclasses__()]
     assert [kind for kind in kinds if kind not in words] == []
+
+
+def test_gallery_of_the_dashboard_has_a_picture_of_every_page() -> None:
+    assert GALLERY.read_text() == gallery(), "run `python -m docs._making.dashboard`"
+    missing = [
+        shot.name
+        for shot in every_page(PAGES_OF_THE_DASHBOARD)
+        if not (IMAGES / f"{shot.name}.png").is_file()
+    ]
+    assert missing == []
