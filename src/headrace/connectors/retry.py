@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
 from headrace.errors import HeadraceError, Problem
@@ -191,10 +191,9 @@ class ReconnectingSession(Generic[_Session]):
         return portable_error(Problem(self._source, what, hint))
 
 
-@contextmanager
 def server_errors(
     server: Server[Closeable], error_class: type[HeadraceError], action: str, *, where: str
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Raise errors of the server as errors of a source or sink.
 
     Args:
@@ -203,26 +202,26 @@ def server_errors(
         action: the text before the server's message: "the table `orders` cannot be read: ".
         where: the step.
     """
-    try:
-        yield
-    except Exception as error:
-        translation = server.translate_error(error)
-        if translation is None:
-            raise
-        message, hint = translation
-        raise error_class(f"{action}{message}", where=where, hint=hint) from error
+    return _translated(
+        server, lambda message, hint: error_class(f"{action}{message}", where=where, hint=hint)
+    )
+
+
+def portable_errors(server: Server[Closeable], where: str = "") -> AbstractContextManager[None]:
+    """Raise server errors in a form that survives the stack traces Spark wraps them in."""
+    return _translated(server, lambda message, hint: portable_error(Problem(where, message, hint)))
 
 
 @contextmanager
-def portable_errors(server: Server[Closeable], where: str = "") -> Iterator[None]:
-    """Raise server errors in a form that survives the stack traces Spark wraps them in."""
+def _translated(server: Server[Closeable], build: Callable[[str, str], Exception]) -> Iterator[None]:
+    """Raise errors of the server as errors that are built from its message and a hint."""
     try:
         yield
     except Exception as error:
         translation = server.translate_error(error)
         if translation is None:
             raise
-        raise portable_error(Problem(where, *translation)) from error
+        raise build(*translation) from error
 
 
 def portable_error(problem: Problem) -> RuntimeError:
