@@ -51,7 +51,7 @@ soak: kernel ## run every kind of step for an hour; fails if disk, heap, state o
 	$(RUN)/python -m benchmarks.soak --minutes 60
 
 delivery: kernel servers ## crash tests: kill runs and brokers, fill disks; updates the tables of the documentation
-	$(RUN)/pytest tests/services/slow_*.py
+	$(RUN)/pytest tests/services/slow_*.py tests/recovery/slow_*.py
 	$(RUN)/python -m tests.services.test_every_row_once
 	$(RUN)/python -m tests.services.test_every_change_once
 	$(RUN)/python -m tests.services.test_edge_kills --kills 50

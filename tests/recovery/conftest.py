@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,14 @@ def finish(work: Path, settings: Mapping[str, str] | None = None) -> None:
     """Run to the end and show the output on failure."""
     status = start(work, settings).wait(timeout=900)
     assert status == 0, (work / "output.txt").read_text()[-4000:]
+
+
+def kill_after_each(steps: Sequence[str], work: Path) -> None:
+    """Write the input, and kill one run after each step; each resumes where the last one died, the last ends."""
+    payments.write_input(work)
+    for step in steps:
+        assert start(work, {"HEADRACE_FAILPOINT": step}).wait(timeout=900) == KILLED, step
+    finish(work)
 
 
 @pytest.fixture(scope="session")

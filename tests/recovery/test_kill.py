@@ -6,37 +6,18 @@ from pathlib import Path
 
 from headrace.testing.delivery.sinks import kill_at_random
 from tests.recovery import payments
-from tests.recovery.conftest import KILLED, finish, start
+from tests.recovery.conftest import kill_after_each, start
 
-STEPS = (
-    "delivery.opened@3",
-    "delivery.staged@2",
-    "delivery.committed@1",
-    "files.staged@2",
-    "files.manifest@1",
-    "files.shown@1",
-    "files.cleaned@2",
-    "files.rolled_forward@1",
-    "files.fenced@1",
-    "sqlite.fenced@1",
-    "sqlite.begun@1",
-    "sqlite.staged@1",
-    "sqlite.rows@1",
-    "sqlite.ledger@2",
-    "sqlite.committed@1",
-)
-KILLS = 6
+STEPS = ("delivery.staged@2", "files.manifest@1", "files.rolled_forward@1", "sqlite.ledger@2")
+"""One of each phase; `slow_kill.py` has all of them."""
+KILLS = 4
 """A sample; `make delivery` kills every pair of a source and a sink at 20 moments."""
 
 
-def test_killed_after_every_step_of_the_protocol_every_row_is_there_once(
+def test_killed_between_staging_and_commit_every_row_is_there_once(
     tmp_path: Path, undisturbed: dict[str, list[str]]
 ) -> None:
-    """One run dies after each step, and each goes on where the last one died."""
-    payments.write_input(tmp_path)
-    for step in STEPS:
-        assert start(tmp_path, {"HEADRACE_FAILPOINT": step}).wait(timeout=900) == KILLED, step
-    finish(tmp_path)
+    kill_after_each(STEPS, tmp_path)
     assert payments.results(tmp_path) == undisturbed
 
 
@@ -49,7 +30,7 @@ def test_killed_at_random_moments_every_row_is_there_once(
     killed = kill_at_random(
         lambda: start(tmp_path), lambda: epochs(tmp_path), finished=drained.exists, kills=KILLS
     )
-    assert killed >= 3
+    assert killed >= 2
     assert payments.results(tmp_path) == undisturbed
 
 

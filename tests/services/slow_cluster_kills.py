@@ -19,7 +19,7 @@ import pytest
 from headrace.devtools import spark_cluster
 from headrace.devtools.kafka_client import Client
 from headrace.devtools.spark_cluster import SparkCluster
-from tests.services.test_spark_cluster import (
+from tests.services.clustered_job import (
     cluster,
     epochs,
     executors,

@@ -19,7 +19,7 @@ from headrace.jobs.submission import Submission
 from headrace.jobs.upgrades import JobUpgrades
 from headrace.spark.java import find_java
 from headrace.spark.kernel_jar import JAR
-from tests.services.test_spark_cluster import (
+from tests.services.clustered_job import (
     SMALL,
     cluster,
     executors,
