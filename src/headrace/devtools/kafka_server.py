@@ -108,9 +108,9 @@ def start(
     place = (directory or default_directory()).absolute()
     if (running := running_cluster(place)) is not None:
         raise SetupError(
-            f"a Kafka of {place} runs already, at {running.servers}",
+            f"a Kafka cluster is already running in {place}, at {running.servers}",
             where="kafka up",
-            hint="use it, or end it with headrace kafka down",
+            hint="use it, or stop it with headrace kafka down",
         )
     jars = fetch("kafka-broker", watch=watch)
     free = iter(free_ports(4 * brokers))

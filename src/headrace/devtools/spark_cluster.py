@@ -129,9 +129,9 @@ def start(
     """
     chosen, place = options or ClusterOptions(), (directory or default_directory()).absolute()
     if (running := running_cluster(place)) is not None:
-        hint = "use it, or end it with headrace cluster down"
+        hint = "use it, or stop it with headrace cluster down"
         raise SetupError(
-            f"a cluster of {place} is running at {running.master}", where="cluster up", hint=hint
+            f"a cluster is already running in {place}, at {running.master}", where="cluster up", hint=hint
         )
     ports = iter(free_ports(2 * chosen.workers + 2))
     master = _launch_master(place, chosen.port or next(ports), next(ports))

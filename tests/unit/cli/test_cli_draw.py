@@ -74,6 +74,20 @@ def test_the_patterns_of_a_pipeline_are_drawn_as_state_diagrams(
     assert all(f">{word}</text>" in picture for word in ("falls", "HIGH", "LOW", "amount &lt; prev(amount)"))
 
 
+def test_a_file_that_cannot_be_read_or_written_is_reported(
+    call: Call, write: Callable[[str, str], Path]
+) -> None:
+    Path("cases.yaml").write_bytes(b"\xff\xfe")
+    assert "cases.yaml: expected UTF-8 text, got the byte 0xff" in call("draw", "cases.yaml").stderr
+    write("fraud.yaml", FRAUD)
+    Path("pictures").mkdir()
+    message = call("draw", "fraud.yaml", "-o", "pictures")
+    assert (message.returncode, message.stderr) == (
+        2,
+        "error: --output: pictures cannot be written: Is a directory\n",
+    )
+
+
 def test_a_pipeline_without_a_pattern_has_nothing_to_draw(call: Call) -> None:
     message = call("draw", "good.py")
     assert message.returncode == 2

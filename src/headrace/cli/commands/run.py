@@ -22,7 +22,7 @@ from headrace.cli.options import (
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
 from headrace.cli.terminal.output import err, print_message
-from headrace.cli.terminal.summary import Ending, Summary
+from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import View, view_for
 from headrace.connectors.base import Guarantee
 from headrace.durations import microseconds
@@ -34,8 +34,6 @@ from headrace.streams.pipeline import Pipeline
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
     from headrace.runtime.handle import RunHandle
-
-_ENDINGS: dict[Until, Ending] = {"stopped": "stopped", "caught_up": "caught_up", "drained": "drained"}
 
 
 def run(
@@ -129,7 +127,7 @@ def run(
     with Interrupts() as interrupts:
         handle = _start(graph, options, interrupts, quiet=quiet or json)
         _follow(handle, view, interrupts)
-    ending = "stopped" if interrupts.count else _ENDINGS[options.until]
+    ending = "stopped" if interrupts.count else options.until
     seconds = time.monotonic() - began
     command = "" if ending == "drained" else resume_command()
     view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command))
