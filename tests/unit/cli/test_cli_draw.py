@@ -42,7 +42,7 @@ def test_a_case_without_a_window_is_reported_before_spark_starts(
     def start() -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr("headrace.testing.transcripts.runner.test_session", start)
+    monkeypatch.setattr("headrace.testing.drawing.test_session", start)
     with pytest.raises(TranscriptError, match="there is nothing to draw: no step has a window or is a join"):
         draw(write("cases.yaml", CASE))
 
