@@ -14,7 +14,7 @@ from headrace.cli.options import AsJson, flag
 from headrace.cli.terminal.output import show_json, show_lines, width
 from headrace.connectors.base import Connector
 from headrace.connectors.roles import PLURALS, option_roles
-from headrace.explain.text import Line, filled
+from headrace.explain.text import Line, join_phrases
 
 Option = tuple[str, str, Any, FieldInfo]
 """Name, type, default and declaration of an option."""
@@ -115,7 +115,7 @@ def _option_lines(option: Option, wide: int, width: int) -> Iterator[Line]:
     implied = f"default {default}" if default not in (None, "", []) else ""
     head = f"  {name:<{wide}}"
     texts = (kind, "required" if field.is_required() else implied, field.description or "")
-    parts = filled([text for text in texts if text], width - len(head))
+    parts = join_phrases([text for text in texts if text], width - len(head))
     yield (head, "name"), (parts[0], "fact")
     yield from (((" " * len(head), ""), (part, "fact")) for part in parts[1:])
 
