@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 
 from headrace.cli.options import AsJson, flag
 from headrace.cli.terminal.output import show_json, show_lines, width
+from headrace.connectors import registry
 from headrace.connectors.base import Connector
 from headrace.connectors.roles import PLURALS, option_roles
 from headrace.explain.text import Line, join_phrases
@@ -20,19 +21,17 @@ Option = tuple[str, str, Any, FieldInfo]
 """Name, type, default and declaration of an option."""
 
 
-def _kinds() -> list[str]:
-    from headrace.connectors.registry import kinds
-
-    return list(kinds())
-
-
 def schema(
     connectors: Annotated[
         bool, flag("--connectors", help="List the connectors and their options instead.")
     ] = False,
     connector: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="The options of one connector.", autocompletion=_kinds),
+        typer.Option(
+            metavar="KIND",
+            help="The options of one connector.",
+            autocompletion=lambda: list(registry.kinds()),
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -51,18 +50,12 @@ def schema(
 
         show_json(document_schema())
         return
-    models = [_model(kind) for kind in ([connector] if connector else _kinds())]
+    models = [registry.connector(kind) for kind in ([connector] if connector else registry.kinds())]
     if json:
         show_json([_plain(model) for model in models])
     else:
         for model in models:
             show_lines(_lines(model, width()))
-
-
-def _model(kind: str) -> type[Connector]:
-    from headrace.connectors.registry import connector
-
-    return connector(kind)
 
 
 def _plain(model: type[Connector]) -> dict[str, Any]:
