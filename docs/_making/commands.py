@@ -36,12 +36,13 @@ def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _usage(name: str, command: Any) -> str:
-    arguments = [
-        (param.metavar or param.name.upper())
-        for param in command.params
-        if param.param_type_name == "argument"
-    ]
+    arguments = [_argument(param) for param in command.params if param.param_type_name == "argument"]
     return " ".join(["headrace", name, "[OPTIONS]", *arguments])
+
+
+def _argument(param: Any) -> str:
+    name = param.metavar or param.name.upper()
+    return f"{name if param.required else f'[{name}]'}{'...' if param.nargs == -1 else ''}"
 
 
 def _options(command: Any) -> Iterator[str]:

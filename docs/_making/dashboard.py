@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal, get_args
 
 from examples.demo import copy_example, move_to_present, serve, submit
 from PIL import Image
@@ -50,6 +51,8 @@ CHANGE = ("largest > 500", "largest > 400")
 HOMES = (("with_home", "\n".join(f'{{"card": "card-{n:02}", "home": "DE"}}' for n in range(1, 41))),)
 RULE = AlertRule(alert="watermark_delay", above=600, job="deliveries")
 
+Theme = Literal["light", "dark"]
+
 
 @dataclass(frozen=True)
 class Shot:
@@ -59,7 +62,7 @@ class Shot:
     path: str
     title: str = ""
     width: int = WIDE
-    theme: str = "light"
+    theme: Theme = "light"
     click: str = ""
     whole: bool = True
     change: tuple[str, str] = ("", "")
@@ -85,7 +88,7 @@ PAGES = {
     "users": Shot("users", "/users", title="Users"),
     "login": Shot("login", "/login", title="Log in"),
 }
-THEMES = ("light", "dark")
+THEMES: tuple[Theme, ...] = get_args(Theme)
 INTRODUCTION = """# All pages of the dashboard
 
 The pages of the [dashboard](dashboard.md) in light and dark, on a desktop and on a phone. The pictures show the demo, a job that
@@ -211,10 +214,9 @@ def wait(service: JobService, job: str, seconds: float) -> None:
 
 def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
     """Open a page, wait until it is drawn, and store the picture."""
-    scheme = "dark" if shot.theme == "dark" else "light"
     context = browser.new_context(
         viewport={"width": shot.width, "height": 900 if shot.width == WIDE else 844},
-        color_scheme="dark" if scheme == "dark" else "light",
+        color_scheme=shot.theme,
     )
     page = context.new_page()
     page.goto(url)

@@ -1,7 +1,4 @@
-"""Build the pages of the window matrix.
-
-The generated transcripts and the outcome of the last complete run.
-"""
+"""Build the pages of the window matrix: the generated transcripts and their outcomes in the last complete run."""
 
 from __future__ import annotations
 
@@ -57,8 +54,8 @@ def matrix_page() -> str:
             "whole table through Spark.",
             "",
             "In each block the rows are the modes discarding, accumulating and retracting, and the columns "
-            "are rows in order, out of",
-            "order, late, and late with the run killed three times. A mark links to its transcript.",
+            "are rows in order, out of order, late, and late with the run killed three times. A mark links "
+            "to its transcript.",
             "",
             *legend([marked[cell.name] for cell in allowed]),
             "",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace.jobs.app import openapi_document
+from headrace.jobs.model import JobSettings
 
 _INTRODUCTION = """# REST API
 
@@ -24,7 +25,7 @@ The [job service](../how-to/jobs.md) answers under `/api/v1`. The OpenAPI docume
 def rest_page() -> str:
     """Return the page: every call with its parameters, and the settings of a job."""
     document = openapi_document()
-    return "\n".join([_INTRODUCTION, *_calls(document), *_settings(document)])
+    return "\n".join([_INTRODUCTION, *_calls(document), *_settings()])
 
 
 def _calls(document: dict[str, Any]) -> Iterator[str]:
@@ -40,9 +41,7 @@ def _parameters(operation: dict[str, Any]) -> str:
     return f" Parameters: {', '.join(names)}." if names else ""
 
 
-def _settings(document: dict[str, Any]) -> Iterator[str]:
-    from headrace.jobs.model import JobSettings
-
+def _settings() -> Iterator[str]:
     yield "\n## Settings of a job\n\n| setting | meaning |\n|---|---|"
     for name, field in JobSettings.model_fields.items():
         yield f"| `{name}` | {field.description} |"

@@ -16,7 +16,7 @@ from headrace.explain.pattern_diagram import diagram_of
 from headrace.explain.pattern_svg import svg_of
 from headrace.steps.patterns.match import Match
 from headrace.testing import Case, draw, read_file, run_files
-from headrace.testing.transcripts.stages.drivable import drivable
+from headrace.testing.transcripts.runs.kernel_cases import runs_in_kernel
 from headrace.triggers import Trigger
 from headrace.windows import Window
 
@@ -37,7 +37,7 @@ def name_of(transcript: Path) -> str:
 
 def quick(transcript: Path) -> bool:
     """True if the in-process driver can run the transcript, so that drawing it is cheap."""
-    return all(isinstance(case, Case) and drivable(case) for case in read_file(transcript))
+    return all(isinstance(case, Case) and runs_in_kernel(case) for case in read_file(transcript))
 
 
 def test_picture_of_pattern_is_up_to_date() -> None:

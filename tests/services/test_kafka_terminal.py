@@ -226,10 +226,12 @@ def test_a_broker_is_refused_a_port_that_is_taken_and_a_directory_in_use(
         SetupError, match=rf"kafka up: port {port} cannot be used: .*\n  hint: take another with --port"
     ):
         kafka_server.start(tmp_path, port=port)
-    with pytest.raises(SetupError, match=r"kafka up: a Kafka of .* runs already, at 127\.0\.0\.1:\d+"):
+    with pytest.raises(
+        SetupError, match=r"kafka up: a Kafka cluster is already running in .*, at 127\.0\.0\.1:\d+"
+    ):
         kafka_server.start(broker.directory)
     with pytest.raises(
-        HeadraceError, match=r"kafka down: no Kafka of .* runs\n  hint: is it in another directory"
+        HeadraceError, match=r"kafka down: no Kafka is running in .*\n  hint: if it uses another directory"
     ):
         call_bare("down", "--dir", str(tmp_path))
 
@@ -289,7 +291,7 @@ def test_up_runs_in_the_foreground_until_ctrl_c_and_keeps_its_data(
     process.send_signal(signal.SIGINT)
     _, talk = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, talk
-    assert "Ctrl-C ends it\nending\n" in talk
+    assert "Ctrl-C stops it\nstopping\n" in talk
     assert kafka_server.running_cluster(tmp_path) is None
     assert (tmp_path / "node-1" / "data" / "kept-0").is_dir()
     with pytest.raises(ProcessLookupError):

@@ -16,7 +16,7 @@ from headrace import Aggregate, Pipeline, connect, windows
 from headrace.errors import AggregateError, PlanError
 from headrace.testing import run_case, run_files
 from headrace.testing.transcripts.case import Case, read_file
-from headrace.testing.transcripts.stages.drivable import drivable
+from headrace.testing.transcripts.runs.kernel_cases import runs_in_kernel
 
 CASES = Path(__file__).with_name("python_aggregates") / "spread.yaml"
 
@@ -65,7 +65,7 @@ def test_windows_and_modes_are_the_kernels_over_a_kill_and_as_a_batch(spark: Spa
 def test_a_step_alone_is_folded_in_the_in_process_driver(spark: SparkSession) -> None:
     [_, case] = read_file(CASES)
     assert isinstance(case, Case)
-    assert drivable(case)
+    assert runs_in_kernel(case)
     outcome = run_case(case, spark=spark)
     assert outcome.passed, outcome.failure
 

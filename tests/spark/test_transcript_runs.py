@@ -12,9 +12,9 @@ from headrace import Pipeline
 from headrace.errors import HeadraceError, TranscriptError
 from headrace.testing import Case, read_case, read_file, run_case, run_cases, stream_equals_batch
 from headrace.testing.transcripts.case import read_text
-from headrace.testing.transcripts.stages.drivable import drivable
-from headrace.testing.transcripts.stages.driver import check_replays
-from headrace.testing.transcripts.stages.spark import Stage
+from headrace.testing.transcripts.runs.kernel import check_replays
+from headrace.testing.transcripts.runs.kernel_cases import runs_in_kernel
+from headrace.testing.transcripts.runs.spark import SparkRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,17 +88,17 @@ def test_outcomes_are_in_the_order_of_the_cases_and_a_broken_one_is_among_them(s
 
 def test_a_kill_before_the_commit_leaves_the_rows_written_and_the_epoch_open(spark: SparkSession) -> None:
     case = read_case(SUMS + "  - restart: {kill: before_commit}\n  - expect: {sums: []}\n")
-    stage = Stage(spark, case)
+    run = SparkRun(spark, case)
     [rows, *_] = case.script
-    stage.rows(rows.rows, dying=True)  # type: ignore[union-attr]
-    [built] = stage._queries
+    run.rows(rows.rows, kill=True)  # type: ignore[union-attr]
+    [built] = run._queries
     assert not built.spark_query.isActive
-    assert len(stage.all_rows("sums")) == 2  # the sink has them
+    assert len(run.all_rows("sums")) == 2  # the sink has them
     assert not list((built.checkpoint / "spark" / "commits").glob("[0-9]*"))  # Spark has not committed
-    stage.restart()
-    assert len(stage.take("sums")) == 2  # the epoch ran again, and its rows are there once
+    run.restart()
+    assert len(run.take("sums")) == 2  # the epoch ran again, and its rows are there once
     assert list((built.checkpoint / "spark" / "commits").glob("[0-9]*"))
-    stage.close()
+    run.close()
 
 
 def test_the_batch_of_a_case_is_compared(spark: SparkSession) -> None:
@@ -149,7 +149,7 @@ SAMPLE = ("fixed default late data", "early late sessions", "discarding early fi
 def test_a_sample_of_what_runs_in_process_passes_through_spark_too(spark: SparkSession) -> None:
     actual = [case for case in read_file(BEAM) if isinstance(case, Case) and case.name in SAMPLE]
     assert len(actual) == len(SAMPLE)
-    assert all(drivable(case) for case in actual)
+    assert all(runs_in_kernel(case) for case in actual)
     outcomes = run_cases([replace(case, through="spark") for case in actual], spark=spark)
     assert [outcome.failure for outcome in outcomes] == [""] * len(SAMPLE)
 
@@ -171,8 +171,8 @@ def test_what_the_driver_cannot_show_goes_through_spark(change: str, to: str) ->
         "  steps: {n: {from: tx, window: {tumbling: 1 s}, aggregate: {n: count(*)}}}\n"
         "script:\n  - expect: {n: []}\n"
     )
-    assert drivable(read_case(text))
-    assert not drivable(read_case(text.replace(change, to, 1)))
+    assert runs_in_kernel(read_case(text))
+    assert not runs_in_kernel(read_case(text.replace(change, to, 1)))
 
 
 DYING = """
@@ -192,8 +192,8 @@ script:
 
 def test_a_death_without_a_query_goes_on_from_the_state_and_does_the_epoch_again(spark: SparkSession) -> None:
     case = replace(read_case(DYING), through="kernel")
-    assert drivable(case)
-    assert not drivable(replace(case, through="any"))
+    assert runs_in_kernel(case)
+    assert not runs_in_kernel(replace(case, through="any"))
     assert run_case(case, spark=spark).failure == ""
 
 
@@ -226,7 +226,9 @@ def test_a_sample_of_transcripts_equals_their_batch(spark: SparkSession) -> None
     The others take `headrace test --batch tests/transcripts`.
     """
     files = [path for folder in EVERYWHERE for path in sorted((BEAM.parents[1] / folder).glob("*.yaml"))]
-    cases = [case for path in files for case in read_file(path) if isinstance(case, Case) and drivable(case)]
+    cases = [
+        case for path in files for case in read_file(path) if isinstance(case, Case) and runs_in_kernel(case)
+    ]
     missing_some = [case for case in cases if case.name.startswith("lateness holds for each sliding window")]
     outcomes = run_cases([*cases[::6], *missing_some], batch=True, spark=spark)
     assert len(outcomes) > 10

@@ -76,7 +76,8 @@ def _check_readable(path: Path) -> None:
     if not path.exists():
         beside = sorted(file.name for file in path.parent.glob("*")) if path.parent.is_dir() else []
         known = [name for name in beside if name.endswith((*PYTHON, *YAML))]
-        raise LoadError("no such file", where=str(path), hint=did_you_mean(path.name, known))
+        hint = did_you_mean(path.name, known) if known else f"the current directory is {Path.cwd()}"
+        raise LoadError("no such file", where=str(path), hint=hint)
     if path.suffix.lower() not in (*PYTHON, *YAML):
         raise LoadError(
             f"expected a .py, .yaml or .yml file, got {path.suffix or 'no suffix'}",

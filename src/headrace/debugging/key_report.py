@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
     from headrace.runtime.queries.planner import PlannedQuery
 
-_NONE = -(2**63)
+_NO_WATERMARK = -(2**63)
 _MAX_KEYS = 1000
 NOT_READ = "the input was not replayed (--no-input)"
 
@@ -73,7 +73,8 @@ class Inquiry:
     directory: Path
     query: PlannedQuery
     key: dict[str, str]
-    _given: dict[str, str] = field(default_factory=dict)
+    _conditions: dict[str, str] = field(default_factory=dict)
+    """The conditions as the user wrote them, by the name of their computed column."""
 
     def __post_init__(self) -> None:
         self.node: Any = self.graph[self.query.query.output.step]
@@ -89,7 +90,7 @@ class Inquiry:
         if isinstance(self.node, RowPattern):
             explainer = self.jvm.matchrecognize.RowPatternExplainer.of(plan)
         else:
-            self._given = {
+            self._conditions = {
                 name: _column_text(expression)
                 for name, expression in PatternDeclaration(self.node, ()).columns.items()
             }
@@ -200,7 +201,7 @@ class Inquiry:
     def _watermark(self) -> int:
         watermark = self.progress.watermark
         if watermark is None:
-            return _NONE
+            return _NO_WATERMARK
         if watermark == "end":
             return END_MS * 1000
         return round(datetime.fromisoformat(watermark).timestamp() * 1000) * 1000
@@ -208,7 +209,7 @@ class Inquiry:
     def _read(self, text: str) -> Any:
         """Parse the response of the kernel, and insert the conditions as the user wrote them."""
         report = json.loads(
-            re.sub(rf"{GIVEN}\d+", lambda match: json.dumps(self._given[match[0]])[1:-1], text)
+            re.sub(rf"{GIVEN}\d+", lambda match: json.dumps(self._conditions[match[0]])[1:-1], text)
         )
         if isinstance(self.node, RowPattern):
             _add_conditions(report, {name: text.text for name, text in self.node.clause.define})

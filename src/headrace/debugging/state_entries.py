@@ -32,7 +32,7 @@ WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values"
 STATE, STORED = "state", "stored"
 _DUE_BYTES = 16
 """Length of the timers at the start of the state of a processor."""
-_WHOLE = {"ignoreNullFields": "false"}
+_WITH_NULLS = {"ignoreNullFields": "false"}
 _HIDDEN_KEY = hidden_key("")
 # The gap of native sessions is a microsecond less; see `lowering.windows.native`.
 _BOUNDS = {"window": "interval 0 microseconds", "session_window": "interval 1 microsecond"}
@@ -185,9 +185,11 @@ def _with_session_in_key(frame: DataFrame) -> DataFrame:
 def _union(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
     first, *others = (
         frame.select(
-            F.to_json("key", _WHOLE).alias("key"),
+            F.to_json("key", _WITH_NULLS).alias("key"),
             F.lit(kind).alias("kind"),
-            F.to_json(F.struct(*(name for name in frame.columns if name != "key")), _WHOLE).alias("entry"),
+            F.to_json(F.struct(*(name for name in frame.columns if name != "key")), _WITH_NULLS).alias(
+                "entry"
+            ),
         )
         for kind, frame in parts
     )

@@ -209,11 +209,9 @@ class Client:
                 hint=did_you_mean(group, groups),
             )
         return [
-            Lag(
-                name, place.topic, place.partition, place.offset, self.bounds(place.topic)[place.partition][1]
-            )
+            Lag(name, p.topic, p.partition, p.offset, self.bounds(p.topic)[p.partition][1])
             for name in ([group] if group else sorted(groups))
-            for place in self._group_offsets(name)
+            for p in self._group_offsets(name)
         ]
 
     def replay(self, group: str, topic: str, start: str) -> list[Lag]:
@@ -225,20 +223,20 @@ class Client:
         partitions = self.require(topic)
         consumer = self._consumer(group)
         try:
-            places = self._offsets(consumer, topic, partitions, start)
+            positions = self._offsets(consumer, topic, partitions, start)
         finally:
             consumer.close()
         bounds = self.bounds(topic)
-        for place in places:
-            low, high = bounds[place.partition]
-            place.offset = low if place.offset == self._kafka.OFFSET_BEGINNING else place.offset
-            place.offset = high if place.offset in (self._kafka.OFFSET_END, _END) else place.offset
-        self._alter_offsets(group, places)
-        return [Lag(group, topic, p.partition, p.offset, bounds[p.partition][1]) for p in places]
+        for position in positions:
+            low, high = bounds[position.partition]
+            position.offset = low if position.offset == self._kafka.OFFSET_BEGINNING else position.offset
+            position.offset = high if position.offset in (self._kafka.OFFSET_END, _END) else position.offset
+        self._alter_offsets(group, positions)
+        return [Lag(group, topic, p.partition, p.offset, bounds[p.partition][1]) for p in positions]
 
     def is_pipeline_group(self, group: str) -> bool:
         """Return True if a pipeline commits the offsets of the group, only to show its progress."""
-        return any(place.metadata == OFFSET_METADATA for place in self._group_offsets(group))
+        return any(position.metadata == OFFSET_METADATA for position in self._group_offsets(group))
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """Return the first offset and the one after the last, by partition."""
@@ -255,11 +253,11 @@ class Client:
         """Raise SourceError if no server answers."""
         self._metadata()
 
-    def _alter_offsets(self, group: str, places: list[Any]) -> None:
-        request = self._kafka.ConsumerGroupTopicPartitions(group, places)
+    def _alter_offsets(self, group: str, positions: list[Any]) -> None:
+        request = self._kafka.ConsumerGroupTopicPartitions(group, positions)
         try:
             result = self._admin.alter_consumer_group_offsets([request])[group].result(TIMEOUT)
-            errors = [place.error for place in result.topic_partitions if place.error is not None]
+            errors = [position.error for position in result.topic_partitions if position.error is not None]
         except self._kafka.KafkaException as error:
             errors = [error.args[0]]
         if errors:
@@ -298,20 +296,20 @@ class Client:
     def _group_offsets(self, group: str) -> list[Any]:
         request = [self._kafka.ConsumerGroupTopicPartitions(group)]
         topics = self._metadata()
-        places = self._admin.list_consumer_group_offsets(request)[group].result(TIMEOUT).topic_partitions
-        return sorted((p for p in places if p.topic in topics), key=lambda p: (p.topic, p.partition))
+        positions = self._admin.list_consumer_group_offsets(request)[group].result(TIMEOUT).topic_partitions
+        return sorted((p for p in positions if p.topic in topics), key=lambda p: (p.topic, p.partition))
 
     def _offsets(self, consumer: Any, topic: str, partitions: list[int], start: str) -> list[Any]:
         """Return the partitions with the offsets that `start` stands for."""
-        place = self._kafka.TopicPartition
+        topic_partition = self._kafka.TopicPartition
         if start in ENDS:
             offset = self._kafka.OFFSET_BEGINNING if start == "earliest" else self._kafka.OFFSET_END
-            return [place(topic, number, offset) for number in partitions]
+            return [topic_partition(topic, number, offset) for number in partitions]
         if re.fullmatch(r"-?[0-9]+", start):
             offsets = clamp_offset(int(start), self.bounds(topic), topic)
-            return [place(topic, number, offset) for number, offset in offsets.items()]
+            return [topic_partition(topic, number, offset) for number, offset in offsets.items()]
         millis = millis_of(parse_time(start))
-        times = [place(topic, number, millis) for number in partitions]
+        times = [topic_partition(topic, number, millis) for number in partitions]
         return list(consumer.offsets_for_times(times, timeout=TIMEOUT))
 
     def _wait_until(self, condition: Callable[[Mapping[str, Any]], bool]) -> None:

@@ -70,12 +70,12 @@ def default_directory() -> Path:
 
 def running_cluster(directory: Path | None = None) -> Cluster | None:
     """Return the running cluster of a directory, if any."""
-    place = (directory or default_directory()).absolute()
+    directory = (directory or default_directory()).absolute()
     try:
-        record = json.loads((place / "cluster.json").read_text())
+        record = json.loads((directory / "cluster.json").read_text())
     except (OSError, ValueError):
         return None
-    cluster = Cluster(place, tuple(Broker(**broker) for broker in record["brokers"]))
+    cluster = Cluster(directory, tuple(Broker(**broker) for broker in record["brokers"]))
     return cluster if cluster.running else None
 
 
@@ -105,12 +105,12 @@ def start(
     Raises:
         SetupError: a port or the directory is in use, or a broker ended; quotes its log.
     """
-    place = (directory or default_directory()).absolute()
-    if (running := running_cluster(place)) is not None:
+    directory = (directory or default_directory()).absolute()
+    if (running := running_cluster(directory)) is not None:
         raise SetupError(
-            f"a Kafka of {place} runs already, at {running.servers}",
+            f"a Kafka cluster is already running in {directory}, at {running.servers}",
             where="kafka up",
-            hint="use it, or end it with headrace kafka down",
+            hint="use it, or stop it with headrace kafka down",
         )
     jars = fetch("kafka-broker", watch=watch)
     free = iter(free_ports(4 * brokers))
@@ -124,23 +124,23 @@ def start(
         )
         for node in range(1, brokers + 1)
     ]
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "log4j2.properties").write_text(LOG4J)
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "log4j2.properties").write_text(LOG4J)
     for broker in chosen:
         security = security_settings(broker, logins or {}, certificate)
-        write_settings(place, broker, chosen, security | dict(settings or {}))
+        write_settings(directory, broker, chosen, security | dict(settings or {}))
     class_path = os.pathsep.join(map(str, jars))
     for broker in chosen:
-        if not (place / f"node-{broker.node}" / "data" / "meta.properties").exists():
+        if not (directory / f"node-{broker.node}" / "data" / "meta.properties").exists():
             report(f"broker {broker.node}: formatting its directory")
-            _format(place, broker, class_path)
-    started = tuple(_launch(place, broker, class_path) for broker in chosen)
-    cluster = Cluster(place, started)
+            _format(directory, broker, class_path)
+    started = tuple(_launch(directory, broker, class_path) for broker in chosen)
+    cluster = Cluster(directory, started)
     _write_record(cluster)
     try:
         for broker in started:
             report(f"broker {broker.node}: starting on port {broker.port}")
-            _wait_until_started(place, broker)
+            _wait_until_started(directory, broker)
     except BaseException:
         cluster.stop(timeout=5)
         raise
@@ -167,10 +167,10 @@ def _write_record(cluster: Cluster) -> None:
     replace_atomically(cluster.directory / "cluster.json", json.dumps(record, indent=2).encode())
 
 
-def _format(place: Path, broker: Broker, class_path: str) -> None:
-    properties = str(place / f"node-{broker.node}" / "server.properties")
+def _format(directory: Path, broker: Broker, class_path: str) -> None:
+    properties = str(directory / f"node-{broker.node}" / "server.properties")
     command = [
-        *_java(place, broker, class_path),
+        *_java(directory, broker, class_path),
         "kafka.tools.StorageTool",
         "format",
         "-t",
@@ -181,27 +181,27 @@ def _format(place: Path, broker: Broker, class_path: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = _reason(done.stderr + done.stdout)
-        raise SetupError(f"{place} cannot be formatted as a Kafka directory: {reason}", where="kafka up")
+        raise SetupError(f"{directory} cannot be formatted as a Kafka directory: {reason}", where="kafka up")
 
 
-def _launch(place: Path, broker: Broker, class_path: str) -> Broker:
-    properties = str(place / f"node-{broker.node}" / "server.properties")
-    command = [*_java(place, broker, class_path), "kafka.Kafka", properties]
-    process = launch(command, _mark(place, broker), _log_file(place, broker), dict(os.environ))
+def _launch(directory: Path, broker: Broker, class_path: str) -> Broker:
+    properties = str(directory / f"node-{broker.node}" / "server.properties")
+    command = [*_java(directory, broker, class_path), "kafka.Kafka", properties]
+    process = launch(command, _mark(directory, broker), _log_file(directory, broker), dict(os.environ))
     return replace(broker, pid=process.pid)
 
 
-def _wait_until_started(place: Path, broker: Broker, timeout: float = 120) -> None:
+def _wait_until_started(directory: Path, broker: Broker, timeout: float = 120) -> None:
     deadline = time.monotonic() + timeout
     while True:
-        log = _log_file(place, broker).read_text(errors="replace")
+        log = _log_file(directory, broker).read_text(errors="replace")
         if _STARTED in log:
             return
-        if not _process(place, broker).running or time.monotonic() > deadline:
+        if not _process(directory, broker).running or time.monotonic() > deadline:
             raise SetupError(
                 f"broker {broker.node} did not start: {_reason(log)}",
                 where="kafka up",
-                hint=f"its log has more: {_log_file(place, broker)}",
+                hint=f"its log has more: {_log_file(directory, broker)}",
             )
         time.sleep(0.05)
 
@@ -213,22 +213,22 @@ def _reason(log: str) -> str:
     return next(iter(errors or lines[-1:]), "its log is empty")
 
 
-def _java(place: Path, broker: Broker, class_path: str) -> list[str]:
-    log4j = f"-Dlog4j2.configurationFile={(place / 'log4j2.properties').as_uri()}"
-    return [str(find_java().executable), *_JAVA, log4j, _mark(place, broker), "-cp", class_path]
+def _java(directory: Path, broker: Broker, class_path: str) -> list[str]:
+    log4j = f"-Dlog4j2.configurationFile={(directory / 'log4j2.properties').as_uri()}"
+    return [str(find_java().executable), *_JAVA, log4j, _mark(directory, broker), "-cp", class_path]
 
 
-def _mark(place: Path, broker: Broker) -> str:
+def _mark(directory: Path, broker: Broker) -> str:
     """Return the part of the command line that distinguishes a broker from a later process with its id."""
-    return f"-Dheadrace.kafka={place}/node-{broker.node}"
+    return f"-Dheadrace.kafka={directory}/node-{broker.node}"
 
 
-def _log_file(place: Path, broker: Broker) -> Path:
-    return place / f"node-{broker.node}" / "server.log"
+def _log_file(directory: Path, broker: Broker) -> Path:
+    return directory / f"node-{broker.node}" / "server.log"
 
 
-def _process(place: Path, broker: Broker) -> DetachedProcess:
-    return DetachedProcess(broker.pid, _mark(place, broker))
+def _process(directory: Path, broker: Broker) -> DetachedProcess:
+    return DetachedProcess(broker.pid, _mark(directory, broker))
 
 
 def _require_free(port: int) -> int:

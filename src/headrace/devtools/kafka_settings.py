@@ -33,9 +33,9 @@ class Broker:
 
 
 def write_settings(
-    place: Path, broker: Broker, brokers: Sequence[Broker], settings: Mapping[str, str]
+    directory: Path, broker: Broker, brokers: Sequence[Broker], settings: Mapping[str, str]
 ) -> None:
-    """Write the `server.properties` of a broker and its log settings."""
+    """Write the `server.properties` of a broker."""
     copies = str(min(3, len(brokers)))
     in_sync = "2" if len(brokers) >= 3 else "1"
     lines = {
@@ -43,7 +43,7 @@ def write_settings(
         "node.id": str(broker.node),
         "controller.quorum.voters": ",".join(f"{b.node}@{HOST}:{b.controller_port}" for b in brokers),
         "controller.listener.names": "CONTROLLER",
-        "log.dirs": str(place / f"node-{broker.node}" / "data"),
+        "log.dirs": str(directory / f"node-{broker.node}" / "data"),
         "default.replication.factor": copies,
         "min.insync.replicas": in_sync,
         "offsets.topic.replication.factor": copies,
@@ -57,7 +57,7 @@ def write_settings(
         "num.partitions": "4",
         **settings,
     }
-    target = place / f"node-{broker.node}" / "server.properties"
+    target = directory / f"node-{broker.node}" / "server.properties"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 

@@ -102,16 +102,16 @@ def start(
         SetupError: mosquitto is not installed, or does not start.
     """
     _program()
-    place = (directory or cache_directory() / "mosquitto").absolute()
-    place.mkdir(parents=True, exist_ok=True)
+    directory = (directory or cache_directory() / "mosquitto").absolute()
+    directory.mkdir(parents=True, exist_ok=True)
     free = free_ports(2)
-    broker = Broker(place, port or free[0], free[1] if certificate else 0)
+    broker = Broker(directory, port or free[0], free[1] if certificate else 0)
     if _answers(broker.port):
         raise SetupError(f"port {broker.port} is in use", where="mqtt up", hint="take another with --port")
     lines = {
         "allow_anonymous": "false" if password_file else "true",
         "persistence": "true",
-        "persistence_location": f"{place}/",
+        "persistence_location": f"{directory}/",
         "autosave_interval": "1",
         "autosave_on_changes": "true",
         "max_queued_messages": "0",
@@ -127,7 +127,7 @@ def start(
             f"certfile {certificate[0]}",
             f"keyfile {certificate[1]}",
         ]
-    (place / "mosquitto.conf").write_text("\n".join(text) + "\n")
+    (directory / "mosquitto.conf").write_text("\n".join(text) + "\n")
     broker.start()
     return broker
 

@@ -106,13 +106,13 @@ def default_directory() -> Path:
 
 def running_cluster(directory: Path | None = None) -> SparkCluster | None:
     """Return the cluster whose master runs in a directory, if any."""
-    place = (directory or default_directory()).absolute()
+    directory = (directory or default_directory()).absolute()
     try:
-        record = json.loads((place / _RECORD).read_text())
+        record = json.loads((directory / _RECORD).read_text())
     except (OSError, ValueError):
         return None
     nodes = tuple(ClusterNode(**node) for node in record["nodes"])
-    cluster = SparkCluster(place, nodes, record["cores"], record["memory"])
+    cluster = SparkCluster(directory, nodes, record["cores"], record["memory"])
     return cluster if cluster.running else None
 
 
@@ -127,27 +127,28 @@ def start(
     Raises:
         SetupError: a cluster of the directory is running, or a process ended; quotes its log.
     """
-    chosen, place = options or ClusterOptions(), (directory or default_directory()).absolute()
-    if (running := running_cluster(place)) is not None:
-        hint = "use it, or end it with headrace cluster down"
+    options = options or ClusterOptions()
+    directory = (directory or default_directory()).absolute()
+    if (running := running_cluster(directory)) is not None:
+        hint = "use it, or stop it with headrace cluster down"
         raise SetupError(
-            f"a cluster of {place} is running at {running.master}", where="cluster up", hint=hint
+            f"a cluster is already running in {directory}, at {running.master}", where="cluster up", hint=hint
         )
-    ports = iter(free_ports(2 * chosen.workers + 2))
-    master = _launch_master(place, chosen.port or next(ports), next(ports))
-    cluster = SparkCluster(place, (master,), chosen.cores, chosen.memory)
+    ports = iter(free_ports(2 * options.workers + 2))
+    master = _launch(directory, "master", options.port or next(ports), next(ports), [_MASTER])
+    cluster = SparkCluster(directory, (master,), options.cores, options.memory)
     try:
         _wait_for_line(cluster, master, _READY["master"])
         report(f"the master is at {cluster.master}")
         workers = [
             _launch_worker(cluster, f"worker-{number}", next(ports), next(ports))
-            for number in range(1, chosen.workers + 1)
+            for number in range(1, options.workers + 1)
         ]
-        cluster = SparkCluster(place, (master, *workers), chosen.cores, chosen.memory)
+        cluster = SparkCluster(directory, (master, *workers), options.cores, options.memory)
         _write_record(cluster)
         for worker in workers:
             _wait_for_line(cluster, worker, _READY["worker"])
-            report(f"{worker.name} has registered: {chosen.cores} cores, {chosen.memory}")
+            report(f"{worker.name} has registered: {options.cores} cores, {options.memory}")
     except BaseException:
         cluster.stop(timeout=5)
         raise
@@ -164,10 +165,6 @@ def add_worker(cluster: SparkCluster) -> SparkCluster:
     return grown
 
 
-def _launch_master(place: Path, port: int, web_port: int) -> ClusterNode:
-    return _launch(place, "master", port, web_port, [_MASTER])
-
-
 def _launch_worker(cluster: SparkCluster, name: str, port: int, web_port: int) -> ClusterNode:
     work = str(cluster.directory / name / "work")
     size = ["--cores", str(cluster.cores), "--memory", cluster.memory, "--work-dir", work]
@@ -175,14 +172,14 @@ def _launch_worker(cluster: SparkCluster, name: str, port: int, web_port: int) -
 
 
 def _launch(
-    place: Path, name: str, port: int, web_port: int, command: list[str], *arguments: str
+    directory: Path, name: str, port: int, web_port: int, command: list[str], *arguments: str
 ) -> ClusterNode:
-    home, mark = find_spark_home(), f"-Dheadrace.cluster={place / name}"
+    home, mark = find_spark_home(), f"-Dheadrace.cluster={directory / name}"
     address = ["--host", HOST, "--port", str(port), "--webui-port", str(web_port)]
     process = launch(
         [str(home / "bin" / "spark-class"), *command, *address, *arguments],
         mark,
-        place / name / f"{name}.log",
+        directory / name / f"{name}.log",
         _environment(home, mark),
     )
     return ClusterNode(name, port, web_port, process.pid, mark)

@@ -52,7 +52,7 @@ def row_diagram_of(node: RowPattern) -> Diagram:
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges][:2]
     [('start', 'A', 'first of the partition'), ('A', 'B', '')]
     >>> [(edge.source, edge.target, edge.label) for edge in found.edges][2:]
-    [('B', 'B', 'again (as few as can be)'), ('B', 'end', ''), ('A', 'end', '')]
+    [('B', 'B', 'again (reluctant)'), ('B', 'end', ''), ('A', 'end', '')]
     """
     clause = node.clause
     states = _States({name: " ".join(condition.text.split()) for name, condition in clause.define})
@@ -159,7 +159,7 @@ def _often(repeat: Repeat) -> str:
     counted = f"{least} times" if least == most else f"{least} to {most} times"
     if most is None:
         counted = f"{least} times or more" if least > 1 else ""
-    phrase = _join(counted, "" if repeat.greedy else "as few as can be")
+    phrase = _join(counted, "" if repeat.greedy else "reluctant")
     return f" ({phrase})" if phrase else ""
 
 

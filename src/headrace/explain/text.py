@@ -59,7 +59,7 @@ def _graph(explanation: Explanation, width: int) -> Iterator[Line]:
 def _step_lines(row: RailRow, step: Step, rail_width: int, name_width: int, width: int) -> Iterator[Line]:
     verb_width = 14
     indent = 2 + rail_width + name_width + verb_width
-    lines = filled(step.facts, max(width - indent, 30))
+    lines = join_phrases(step.facts, max(width - indent, 30))
     rail = _mark(row.rails, step.tier.name)
     pad = " " * (rail_width - len(row.rails))
     name_role = "name" if ":" not in step.name else "fact"
@@ -84,7 +84,7 @@ def _display_name(step: Step) -> str:
     return step.name if ":" not in step.name else ""
 
 
-def filled(phrases: Iterable[str], width: int) -> list[str]:
+def join_phrases(phrases: Iterable[str], width: int) -> list[str]:
     """Join phrases to lines of a maximum width; wrap a phrase that is too long."""
     lines = [""]
     for phrase in phrases:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headrace.spark.gateway import java_map, jvm, kernel
 from headrace.testing import Case, read_file, run_case
-from headrace.testing.transcripts.stages.partitions import PartitionModel
+from headrace.testing.transcripts.runs.partitions import PartitionModel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

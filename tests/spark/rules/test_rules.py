@@ -18,7 +18,7 @@ from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError, PlanError, SourceError
 from headrace.testing import read_case, stream_equals_batch
 from headrace.testing.transcripts.case import Case
-from headrace.testing.transcripts.stages.spark import Stage
+from headrace.testing.transcripts.runs.spark import SparkRun
 
 SCHEMA = "k string, v string, ts timestamp"
 PAIR = "{steps: [{a: v = 'a'}, {b: {followed_by: v = '%s'}}], within: 1 hour}"
@@ -163,19 +163,19 @@ def test_an_epoch_that_is_run_again_uses_the_rules_it_used_before(spark: SparkSe
     def make_rows(*letters: str, start: int) -> dict[str, Any]:
         return {"s": tuple({"k": "x", "v": v, "ts": (start + i) * 1_000_000} for i, v in enumerate(letters))}
 
-    stage = Stage(spark, case)
+    run = SparkRun(spark, case)
     try:
-        stage.rules(first)
-        stage.rows(make_rows("a", "b", "c", start=1), dying=True)
-        stage.rules(second)  # the table changes while the job is down, in an epoch that had begun
-        stage.restart()
-        stage.rows(make_rows("a", "b", "c", start=4), dying=True)
-        stage.rules(third)  # and again, in the epoch in which the change took effect
-        stage.restart()
-        stage.rows(make_rows("a", "b", "c", start=7))
-        actual = [(row["version"], row["matched"].content) for row in stage.all_rows("out")]
+        run.rules(first)
+        run.rows(make_rows("a", "b", "c", start=1), kill=True)
+        run.rules(second)  # the table changes while the job is down, in an epoch that had begun
+        run.restart()
+        run.rows(make_rows("a", "b", "c", start=4), kill=True)
+        run.rules(third)  # and again, in the epoch in which the change took effect
+        run.restart()
+        run.rows(make_rows("a", "b", "c", start=7))
+        actual = [(row["version"], row["matched"].content) for row in run.all_rows("out")]
     finally:
-        stage.close()
+        run.close()
     steps = [(version, *matched) for version, matched in actual]
     assert steps == [(1, "a"), (2, "b"), (3, "c")]
 

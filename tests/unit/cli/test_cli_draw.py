@@ -42,7 +42,7 @@ def test_a_case_without_a_window_is_reported_before_spark_starts(
     def start() -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr("headrace.testing.transcripts.runner.test_session", start)
+    monkeypatch.setattr("headrace.testing.drawing.test_session", start)
     with pytest.raises(TranscriptError, match="there is nothing to draw: no step has a window or is a join"):
         draw(write("cases.yaml", CASE))
 
@@ -72,6 +72,20 @@ def test_the_patterns_of_a_pipeline_are_drawn_as_state_diagrams(
     assert picture.startswith("<svg ")
     assert all(f">{word}</text>" in picture for word in ("small", "amount &lt; 1", "followed by", "large"))
     assert all(f">{word}</text>" in picture for word in ("falls", "HIGH", "LOW", "amount &lt; prev(amount)"))
+
+
+def test_a_file_that_cannot_be_read_or_written_is_reported(
+    call: Call, write: Callable[[str, str], Path]
+) -> None:
+    Path("cases.yaml").write_bytes(b"\xff\xfe")
+    assert "cases.yaml: expected UTF-8 text, got the byte 0xff" in call("draw", "cases.yaml").stderr
+    write("fraud.yaml", FRAUD)
+    Path("pictures").mkdir()
+    message = call("draw", "fraud.yaml", "-o", "pictures")
+    assert (message.returncode, message.stderr) == (
+        2,
+        "error: --output: pictures cannot be written: Is a directory\n",
+    )
 
 
 def test_a_pipeline_without_a_pattern_has_nothing_to_draw(call: Call) -> None:

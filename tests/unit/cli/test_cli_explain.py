@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from typing import get_args
+
+from headrace.cli.terminal.output import THEME
+from headrace.steps.traits import TierName
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -17,6 +21,10 @@ def test_the_drawing_goes_to_standard_output(call: Call) -> None:
     )
     assert "●  counts  aggregate     running · by word · n = count(*)" in done.stdout
     assert not any(line.endswith(" ") for line in done.stdout.splitlines())
+
+
+def test_every_tier_has_a_colour() -> None:
+    assert {f"mark.{tier}" for tier in get_args(TierName)} <= THEME.styles.keys()
 
 
 def test_json_is_data_and_nothing_else(call: Call) -> None:

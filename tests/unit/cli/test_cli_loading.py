@@ -142,6 +142,12 @@ def test_a_missing_file_names_its_neighbour() -> None:
         load_all(Path("goood.py"))
 
 
+def test_a_missing_file_without_neighbours_names_the_current_directory() -> None:
+    Path("empty").mkdir()
+    with pytest.raises(LoadError, match=rf"no such file\n  hint: the current directory is {Path.cwd()}"):
+        load_all(Path("empty", "words.yaml"))
+
+
 def test_a_directory_names_a_file_in_it(here: Path) -> None:
     with pytest.raises(LoadError, match=r"it is a directory\n  hint: name a file in it: good.py"):
         load_all(Path())

@@ -24,7 +24,7 @@ def draw(pattern: str, rest: str = "") -> Diagram:
     [
         ("A B", ["start A", "A B", "B end"]),
         ("A+ B", ["start A", "A A again", "A B", "B end"]),
-        ("A{2,3}? B", ["start A", "A A again (2 to 3 times, as few as can be)", "A B", "B end"]),
+        ("A{2,3}? B", ["start A", "A A again (2 to 3 times, reluctant)", "A B", "B end"]),
         ("A{2,}", ["start A", "A A again (2 times or more)", "A end"]),
         ("A? B", ["start A", "start B", "A B", "B end"]),
         ("A (B | C) A", ["start A", "A B", "A C", "B A (2)", "C A (2)", "A (2) end"]),

@@ -15,6 +15,7 @@ from headrace.cli.terminal.output import show, show_json
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError, Problem
 from headrace.plan.graph import Graph
+from headrace.runtime.progress.row_accounting import count_of
 from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.lookup import Lookup
@@ -90,7 +91,7 @@ def _check_file(file: Path, *, spark: bool) -> _Result:
         return _Result(file, problems)
     warnings = tuple(warning for pipeline in pipelines for warning in warnings_of(pipeline.graph))
     summaries = (
-        f"{p.name}, {_count(len(p.graph.nodes), 'step')}, {_count(len(p.graph.sinks), 'sink')}"
+        f"{p.name}, {count_of(len(p.graph.nodes), 'step')}, {count_of(len(p.graph.sinks), 'sink')}"
         for p in pipelines
     )
     return _Result(file, (), warnings, tuple(summaries))
@@ -125,7 +126,3 @@ def _analyse(graph: Graph) -> list[Problem]:
         return analyse(graph)
     except HeadraceError as error:
         return list(error.problems)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

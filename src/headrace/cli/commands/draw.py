@@ -9,6 +9,7 @@ import typer
 
 from headrace.cli.options import check_file
 from headrace.cli.terminal.output import print_message
+from headrace.errors import OptionError
 
 
 def draw(
@@ -50,16 +51,20 @@ def draw(
         f"{file.name.removesuffix(file.suffix).removesuffix('.transcript')}.svg"
     )
     picture = _patterns(file, step, rule) if _is_pipeline(file) else _cases(file, case, step)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(picture, encoding="utf-8")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise OptionError(f"{target} cannot be written: {error.strerror}", where="--output") from error
     print_message(f"wrote {target}", "good")
 
 
 def _is_pipeline(file: Path) -> bool:
-    """True if the file is a pipeline, not a transcript."""
+    """Return true if the file is a pipeline, not a transcript."""
     if file.suffix == ".py":
         return True
-    return not any(line.startswith(("script:", "pipeline:")) for line in file.read_text().splitlines())
+    lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    return not any(line.startswith(("script:", "pipeline:")) for line in lines)
 
 
 def _cases(file: Path, case: str, step: str) -> str:

@@ -112,9 +112,10 @@ def _states(graph: Graph, step: str, rule: str, where: str) -> str:
 def _tables(graph: Graph, checkpoint: Path | None) -> list[TableListing]:
     if not graph.of(MatchRules):
         return []
+    from headrace.checkpoints.directory import directory_of
     from headrace.rules.listing import tables_listed
 
-    return tables_listed(graph, checkpoint or Path(".headrace") / graph.name)
+    return tables_listed(graph, directory_of(graph.name, checkpoint))
 
 
 def _physical(graph: Graph) -> dict[str, str]:

@@ -28,7 +28,7 @@ def _names() -> list[str]:
 def fetch(
     names: Annotated[
         list[str],
-        typer.Argument(metavar="NAME...", help="Sets of jars, such as kafka.", autocompletion=_names),
+        typer.Argument(metavar="NAME", help="Sets of jars, such as kafka.", autocompletion=_names),
     ],
     mirror: Annotated[
         str | None, typer.Option(metavar="URL", help="A Maven repository to use instead of Maven Central.")

@@ -50,8 +50,8 @@ def up(
         if json:
             show_json({"url": broker.url, "directory": str(broker.directory)})
         else:
-            show(f"mosquitto answers at {broker.url}")
-            print_message(f"its data are in {broker.directory}; Ctrl-C ends it")
+            show(f"mosquitto is running at {broker.url}")
+            print_message(f"data directory: {broker.directory}; Ctrl-C stops it")
         sys.stdout.flush()
         wait_for_interrupt(interrupts, lambda: broker.running)
         broker.stop()
@@ -95,7 +95,7 @@ def pub(
 
 @mqtt.command()
 def sub(
-    topics: Annotated[list[str], typer.Argument(metavar="FILTER...", help="Topic filters: building/+/#.")],
+    topics: Annotated[list[str], typer.Argument(metavar="FILTER", help="Topic filters: building/+/#.")],
     *,
     limit: Annotated[
         int | None, typer.Option("--max", min=1, metavar="N", help="Stop after N messages.")

@@ -35,7 +35,10 @@ def new(
     ],
     template: Annotated[
         Template | None,
-        typer.Option(help="The template; default: the one called NAME, or word_count."),
+        typer.Option(
+            metavar="TEMPLATE",
+            help=f"{', '.join(get_args(Template))}; default: the one called NAME, or word_count.",
+        ),
     ] = None,
 ) -> None:
     """Create a project from a template: a pipeline in Python and YAML, data, a test and a README.

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ from headrace.cli.options import (
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
 from headrace.cli.terminal.following import follow
 from headrace.cli.terminal.output import err, print_message
-from headrace.cli.terminal.summary import Ending, Summary
+from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import View, view_for
 from headrace.connectors.base import Guarantee
 from headrace.durations import microseconds
@@ -34,8 +35,6 @@ from headrace.streams.pipeline import Pipeline
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
     from headrace.runtime.handle import RunHandle
-
-_ENDINGS: dict[Until, Ending] = {"stopped": "stopped", "caught_up": "caught_up", "drained": "drained"}
 
 
 def run(
@@ -129,7 +128,7 @@ def run(
     with Interrupts() as interrupts:
         handle = _start(graph, options, interrupts, quiet=quiet or json)
         _follow(handle, view, interrupts)
-    ending = "stopped" if interrupts.count else _ENDINGS[options.until]
+    ending = "stopped" if interrupts.count else options.until
     seconds = time.monotonic() - began
     command = "" if ending == "drained" else resume_command()
     view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command))
@@ -165,38 +164,19 @@ def _combine(
 def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: bool) -> RunHandle:
     from headrace.runtime.run import start
 
-    with _StartSpinner(graph.name, quiet=quiet) as starting:
+    console = err()
+    visible = console.is_terminal and not quiet
+    spinner = console.status(f"{graph.name}: starting") if visible else None
 
-        def show(phase: str) -> None:
-            interrupts.install()
-            starting.show(phase)
+    def show(phase: str) -> None:
+        interrupts.install()
+        if spinner is not None:
+            spinner.update(f"{graph.name}: {phase}")
 
+    with spinner or nullcontext():
         handle = start(graph, options, show)
     interrupts.install()
     return handle
-
-
-class _StartSpinner:
-    """Shows the phase of a starting run, on a terminal."""
-
-    def __init__(self, name: str, *, quiet: bool) -> None:
-        self._name = name
-        console = err()
-        visible = console.is_terminal and not quiet
-        self._spinner = console.status(f"{name}: starting") if visible else None
-
-    def __enter__(self) -> _StartSpinner:
-        if self._spinner is not None:
-            self._spinner.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._spinner is not None:
-            self._spinner.stop()
-
-    def show(self, phase: str) -> None:
-        if self._spinner is not None:
-            self._spinner.update(f"{self._name}: {phase}")
 
 
 def _follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:

@@ -12,18 +12,13 @@ from pydantic_core import PydanticUndefined
 
 from headrace.cli.options import AsJson, flag
 from headrace.cli.terminal.output import show_json, show_lines, width
+from headrace.connectors import registry
 from headrace.connectors.base import Connector
 from headrace.connectors.roles import PLURALS, option_roles
-from headrace.explain.text import Line, filled
+from headrace.explain.text import Line, join_phrases
 
 Option = tuple[str, str, Any, FieldInfo]
 """Name, type, default and declaration of an option."""
-
-
-def _kinds() -> list[str]:
-    from headrace.connectors.registry import kinds
-
-    return list(kinds())
 
 
 def schema(
@@ -32,7 +27,11 @@ def schema(
     ] = False,
     connector: Annotated[
         str | None,
-        typer.Option(metavar="KIND", help="The options of one connector.", autocompletion=_kinds),
+        typer.Option(
+            metavar="KIND",
+            help="The options of one connector.",
+            autocompletion=lambda: list(registry.kinds()),
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -51,18 +50,12 @@ def schema(
 
         show_json(document_schema())
         return
-    models = [_model(kind) for kind in ([connector] if connector else _kinds())]
+    models = [registry.connector(kind) for kind in ([connector] if connector else registry.kinds())]
     if json:
         show_json([_plain(model) for model in models])
     else:
         for model in models:
             show_lines(_lines(model, width()))
-
-
-def _model(kind: str) -> type[Connector]:
-    from headrace.connectors.registry import connector
-
-    return connector(kind)
 
 
 def _plain(model: type[Connector]) -> dict[str, Any]:
@@ -115,7 +108,7 @@ def _option_lines(option: Option, wide: int, width: int) -> Iterator[Line]:
     implied = f"default {default}" if default not in (None, "", []) else ""
     head = f"  {name:<{wide}}"
     texts = (kind, "required" if field.is_required() else implied, field.description or "")
-    parts = filled([text for text in texts if text], width - len(head))
+    parts = join_phrases([text for text in texts if text], width - len(head))
     yield (head, "name"), (parts[0], "fact")
     yield from (((" " * len(head), ""), (part, "fact")) for part in parts[1:])
 

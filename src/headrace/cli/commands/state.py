@@ -74,12 +74,13 @@ def state(
     - `headrace state fraud.py --repartition 16`
     - `headrace state fraud.py --rename sums=totals`
     """
+    from headrace.checkpoints.directory import directory_of
     from headrace.checkpoints.layout import find_orphans
     from headrace.cli.loading import load_one
     from headrace.debugging.state import state_of
 
     graph = load_one(file, pipeline).check()
-    directory = checkpoint or Path(".headrace") / graph.name
+    directory = directory_of(graph.name, checkpoint)
     if rename is not None:
         _rename(graph, directory, rename)
         return

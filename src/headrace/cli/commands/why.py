@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -53,12 +52,13 @@ def why(
     - `headrace why fraud.py --key 4711 --rule small_then_large`
     - `headrace why fraud.py --key 4711 --json`
     """
+    from headrace.checkpoints.directory import directory_of
     from headrace.cli.loading import load_one
     from headrace.cli.terminal.render_why import lines_of
     from headrace.debugging.why import why_of
 
     graph = load_one(file, pipeline).check()
-    directory = checkpoint or Path(".headrace") / graph.name
+    directory = directory_of(graph.name, checkpoint)
     answers = why_of(
         graph, directory, key=key or [], step=step, rule=rule, rows=rows, read_input=not no_input
     )

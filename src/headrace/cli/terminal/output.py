@@ -26,6 +26,7 @@ THEME = Theme(
         "query": "bold",
         "mark.native": "green",
         "mark.kernel": "bold blue",
+        "mark.arrow": "bold magenta",
         "mark.python": "bold yellow",
         "exactly_once": "green",
         "at_least_once": "yellow",

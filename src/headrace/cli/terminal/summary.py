@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headrace.explain.text import Line
 from headrace.runtime.progress.row_accounting import count_of
@@ -13,9 +13,9 @@ from headrace.runtime.progress.status_text import format_rate, format_time
 from headrace.runtime.unrouted import DIRECTORY
 
 if TYPE_CHECKING:
+    from headrace.runtime.options import Until
     from headrace.runtime.progress.status import Status
 
-Ending = Literal["stopped", "caught_up", "drained"]
 _TEXTS = {
     "stopped": "stopped",
     "caught_up": "processed the available input",
@@ -28,7 +28,7 @@ class Summary:
     """A run that has ended without a failure."""
 
     pipeline: str
-    ending: Ending
+    ending: Until
     seconds: float
     status: Status
     directory: Path

@@ -67,7 +67,7 @@ def check_sink(
             of the server. The sink may commit the epoch or fail; both must leave it correct.
     """
     steps = _Steps()
-    trials = [_trial(spark, target, "undisturbed", steps.watching)]
+    trials = [_trial(spark, target, "undisturbed", steps.record)]
     kind = steps.kind
     for step in steps.names:
         trials.append(_trial(spark, target, f"killed after {step}", _kill_after(step)))
@@ -134,7 +134,7 @@ class _Sink:
     target: Target
     name: str
 
-    def run(self) -> WriteContext:
+    def context(self) -> WriteContext:
         return WriteContext("delivery", self.name, "checkpoint", self.target.mode, "")
 
     def rows(self, epoch: int, parts: int = 2) -> DataFrame:
@@ -147,7 +147,7 @@ class _Sink:
         """Deliver the epochs after that in the ledger, up to `until`, and close the sink."""
         writer = self.target.connector.writer()
         try:
-            for epoch in range(writer.open(self.run()) + 1, until):
+            for epoch in range(writer.open(self.context()) + 1, until):
                 self.epoch(writer, epoch, parts)
         finally:
             writer.close()
@@ -163,7 +163,7 @@ class _Steps:
     names: list[str] = field(default_factory=list)
     kind: str = ""
 
-    def watching(self, sink: _Sink) -> None:
+    def record(self, sink: _Sink) -> None:
         self.kind = sink.target.connector.kind
         with watch(lambda name: None if name in self.names else self.names.append(name)):
             sink.deliver(EPOCHS)
@@ -191,7 +191,7 @@ def _replay_epoch(sink: _Sink) -> None:
     """Replay a committed epoch, in the same run and in the next one."""
     writer = sink.target.connector.writer()
     try:
-        if writer.open(sink.run()) != -1:
+        if writer.open(sink.context()) != -1:
             raise RuntimeError("a new target reports committed epochs")
         sink.epoch(writer, 0)
         sink.epoch(writer, 0, parts=3)
@@ -205,7 +205,7 @@ def _replay_epoch(sink: _Sink) -> None:
 def _zombie(sink: _Sink) -> None:
     """Open the sink with a second run and deliver, then commit a staged epoch of the first run."""
     zombie = sink.target.connector.writer()
-    zombie.open(sink.run())
+    zombie.open(sink.context())
     sink.epoch(zombie, 0)
     staged = zombie.stage(1, sink.rows(1))
     sink.deliver(2)
@@ -222,7 +222,7 @@ def _disturb(act: Callable[[Target], None]) -> Deliver:
     def deliver(sink: _Sink) -> None:
         writer = sink.target.connector.writer()
         try:
-            writer.open(sink.run())
+            writer.open(sink.context())
             sink.epoch(writer, 0)
             staged = writer.stage(1, sink.rows(1))
             act(sink.target)

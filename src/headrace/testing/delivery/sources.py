@@ -20,10 +20,10 @@ from headrace.connectors.sqlite import SQLite
 from headrace.streams.pipeline import Pipeline
 from headrace.testing.delivery.trials import Report, Trial, count_rows, failure
 
-LOTS = 3
+GROUPS = 3
 ROWS = 8
 STEPS = ("delivery.staged", "delivery.committed")
-"""Before an epoch is staged, and after it is committed in the sink but not in Spark."""
+"""After the rows of an epoch are staged, and after they are committed in the sink but not in Spark."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ def check_source(
     >>> from headrace import connect
     >>> from headrace.testing import delivery
     >>> def feed(trial: str) -> delivery.Feed:
-    ...     place = Path("in", trial)
-    ...     place.mkdir(parents=True)
+    ...     directory = Path("in", trial)
+    ...     directory.mkdir(parents=True)
     ...     def add(ids: list[int]) -> None:
-    ...         (place / f"{ids[0]}.json").write_text("".join(f'{{"id": {one}}}\n' for one in ids))
-    ...     return delivery.Feed(connect.files(path=place), add, format="json")
+    ...         (directory / f"{ids[0]}.json").write_text("".join(f'{{"id": {id_}}}\n' for id_ in ids))
+    ...     return delivery.Feed(connect.files(path=directory), add, format="json")
     >>> report = delivery.check_source(feed)
     >>> report.kind, len(report.trials), report.lost, report.doubled
     ('files', 4, 0, 0)
@@ -72,8 +72,8 @@ def check_source(
     kind = ""
     trials: list[Trial] = []
     for name, act in disturb.items():
-        with TemporaryDirectory(prefix="headrace-trial-") as place:
-            trial = _Trial(feed(name), Path(place), f"trial-{len(trials)}")
+        with TemporaryDirectory(prefix="headrace-trial-") as directory:
+            trial = _Trial(feed(name), Path(directory), f"trial-{len(trials)}")
             kind = trial.feed.connector.kind
             trials.append(trial.execute(name, act))
     return Report(kind, tuple(trials))
@@ -82,25 +82,25 @@ def check_source(
 @dataclass(frozen=True)
 class _Trial:
     feed: Feed
-    place: Path
+    directory: Path
     pipeline: str
 
     def run(self) -> None:
         """Read the available rows, resuming from the last run."""
         pipeline = Pipeline(self.pipeline)
         rows = pipeline.read("rows", self.feed.connector, schema=self.feed.schema, format=self.feed.format)
-        rows.select("id").write("out", SQLite(path=self.place / "out.db", table="out"))
-        pipeline.run(until="caught_up", checkpoint=self.place / "checkpoint")
+        rows.select("id").write("out", SQLite(path=self.directory / "out.db", table="out"))
+        pipeline.run(until="caught_up", checkpoint=self.directory / "checkpoint")
 
     def execute(self, name: str, disturb: Callable[[_Trial], None]) -> Trial:
         note = ""
-        for lot in range(LOTS):
-            self.feed.add(range(lot * ROWS, (lot + 1) * ROWS))
-            note = note or failure(lambda: disturb(self) if lot == 1 else self.run())  # noqa: B023 - called at once
-        return count_rows(name, self._ids(), range(LOTS * ROWS), note)
+        for group in range(GROUPS):
+            self.feed.add(range(group * ROWS, (group + 1) * ROWS))
+            note = note or failure(lambda: disturb(self) if group == 1 else self.run())  # noqa: B023 - called at once
+        return count_rows(name, self._ids(), range(GROUPS * ROWS), note)
 
     def _ids(self) -> list[int]:
-        with closing(sqlite3.connect(self.place / "out.db")) as database:
+        with closing(sqlite3.connect(self.directory / "out.db")) as database:
             return [row[0] for row in database.execute("SELECT id FROM out")]
 
 
@@ -113,7 +113,7 @@ def _kill(step: str) -> Callable[[_Trial], None]:
 
 
 def _kill_twice(trial: _Trial) -> None:
-    """Kill the same epoch before and after its delivery."""
+    """Kill the same epoch before and after its commit in the sink."""
     for step in STEPS:
         _kill(step)(trial)
 

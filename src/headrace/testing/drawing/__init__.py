@@ -16,7 +16,12 @@ from headrace.errors import LoadError, did_you_mean
 from headrace.explain.svg.writer import render
 from headrace.explain.timelines.layout import panel_of
 from headrace.explain.timelines.recording import Recording
+from headrace.steps.joins.sides import TwoInputs
+from headrace.steps.stateful.window import WindowAggregate
+from headrace.testing.drawing.joins import JoinRecorder
+from headrace.testing.drawing.recorder import WindowRecorder, step_to_draw
 from headrace.testing.transcripts.case import Case, read_file
+from headrace.testing.transcripts.runner import test_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,14 +46,15 @@ def draw(path: str | Path, *, case: str = "", step: str = "", spark: SparkSessio
     >>> draw("docs/transcripts/tumbling.transcript.yaml").startswith("<svg ")
     True
     """
-    from headrace.testing.drawing.recorder import record, step_to_draw
-    from headrace.testing.transcripts.runner import test_session
-
-    cases = select_cases(path, case)
-    for each in cases:
-        step_to_draw(each, step)  # raises before Spark starts
+    steps = [(each, step_to_draw(each, step)) for each in select_cases(path, case)]
     session = spark or test_session()
-    return draw_recordings(record(each, session, step=step) for each in cases)
+    return draw_recordings(_record(each, node, session) for each, node in steps)
+
+
+def _record(case: Case, node: WindowAggregate | TwoInputs, spark: SparkSession) -> Recording:
+    """Run a case and record the output of a windowed step or a join."""
+    recorder = JoinRecorder(case, node) if isinstance(node, TwoInputs) else WindowRecorder(case, node)
+    return recorder.run(spark)
 
 
 def draw_recordings(recordings: Iterable[Recording]) -> str:

@@ -54,7 +54,7 @@ class JoinRecorder(Recorder):
         return Pane(
             start,
             end,
-            self.label_rows(row, shown),
+            self.label_row(row, shown),
             "joined" if matched else "unmatched",
             row.get(CHANGE) in _REMOVED,
             self._waits(matched),

@@ -18,7 +18,8 @@ from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Instant, Output, show
-from headrace.testing.transcripts.runner import stage_of
+from headrace.testing.transcripts.runner import start_run
+from headrace.testing.transcripts.runs.lines import apply_line
 from headrace.testing.transcripts.script import (
     Advance,
     End,
@@ -31,7 +32,6 @@ from headrace.testing.transcripts.script import (
     output_of,
     times_of,
 )
-from headrace.testing.transcripts.stages.lines import perform
 from headrace.testing.transcripts.values import micros_of_plain
 from headrace.windows import Landmark, Trailing, Window
 
@@ -45,19 +45,6 @@ _KINDS: dict[type, Kind] = {
     Restart: "restart",
     End: "end",
 }
-
-
-def record(case: Case, spark: SparkSession, *, step: str = "") -> Recording:
-    """Run a case and record the output of a windowed step or a join.
-
-    Raises:
-        TranscriptError: the case has no such step, or none named `step`.
-    """
-    from headrace.testing.drawing.joins import JoinRecorder
-
-    node = step_to_draw(case, step)
-    recorder = JoinRecorder(case, node) if isinstance(node, TwoInputs) else WindowRecorder(case, node)
-    return recorder.run(spark)
 
 
 def step_to_draw(case: Case, step: str = "") -> WindowAggregate | TwoInputs:
@@ -106,19 +93,19 @@ class Recorder:
 
     def run(self, spark: SparkSession) -> Recording:
         outputs = [self._node.name, *([f"{self._node.name}.late"] if "late" in self._node.outputs else [])]
-        stage = stage_of(self._case, spark, also=tuple(outputs))
+        run = start_run(self._case, spark, also=tuple(outputs))
         try:
             moments = []
             for index, line in enumerate(self._case.script):
                 if isinstance(line, Expect):
                     continue
-                perform(line, stage, dying=self._case.kills_in(index))
+                apply_line(line, run, kill=self._case.kills_in(index))
                 if isinstance(line, Rules):  # has no effect before the next micro-batch
                     continue
-                panes, *late = (stage.take(name) for name in outputs)
+                panes, *late = (run.take(name) for name in outputs)
                 moments.append(self._moment(line, panes, late[0] if late else []))
         finally:
-            stage.close()
+            run.close()
         return self.recording(tuple(moments))
 
     def _moment(self, line: Line, panes: list[Output], late: list[Output]) -> Moment:
@@ -159,12 +146,12 @@ class Recorder:
         shown = [show(value) for name, value in row.items() if name not in (*self._keys, time)]
         return Arrival(
             at,
-            self.label_rows(row, " ".join(shown)),
+            self.label_row(row, " ".join(shown)),
             str(refusal["reason"]).replace("_", " ") if refusal is not None else "",
             self.is_right(source),
         )
 
-    def label_rows(self, row: Mapping[str, Any], text: str) -> str:
+    def label_row(self, row: Mapping[str, Any], text: str) -> str:
         key = " ".join(show(row[name]) for name in self._keys if name in row)
         return f"{key}: {text}" if self._several and key else text
 
@@ -190,7 +177,7 @@ class WindowRecorder(Recorder):
         start, end = span_of_window(row)
         pane, shown = row["pane"], {name: show(row[name]) for name in self._values}
         text = next(iter(shown.values())) if len(shown) == 1 else _join_values(shown)
-        return Pane(start, end, self.label_rows(row, text), pane["timing"], bool(pane["retraction"]))
+        return Pane(start, end, self.label_row(row, text), pane["timing"], bool(pane["retraction"]))
 
 
 def span_of_window(row: Output) -> tuple[int | None, int | None]:

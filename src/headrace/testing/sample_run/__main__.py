@@ -23,13 +23,13 @@ def main() -> None:
     directory = Path(sys.argv[1])
     request = json.loads((directory / "request.json").read_text())
     signal.alarm(int(request["seconds"]))
-    content = answer(request, directory)
+    content = run_request(request, directory)
     draft = directory / "result.json.draft"
     draft.write_text(json.dumps(content))
     draft.replace(directory / "result.json")
 
 
-def answer(request: dict[str, Any], directory: Path) -> dict[str, Any]:
+def run_request(request: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Return the result of a request, or its problems."""
     try:
         pipeline = Pipeline.from_yaml_text(request["document"], file=request["file"], name="test")

@@ -118,7 +118,7 @@ def read_object(name: str, line: Line) -> dict[str, Any]:
     """Return the JSON object of a line.
 
     Raises:
-        DocumentError: it is none.
+        DocumentError: the line is not a JSON object.
     """
     content = parse(line.text)
     if not isinstance(content, dict):
@@ -127,7 +127,7 @@ def read_object(name: str, line: Line) -> dict[str, Any]:
 
 
 def feed_of(source: Source, line: Line, errors: ErrorCollector) -> Mapping[str, Any] | bytes | None:
-    """Return a line as the feed of a source takes it: a row or a record; None after an error."""
+    """Convert a line to a row or a record of its source; None after an error, which is collected."""
     if source.format is not None and decodes(source):
         return errors.attempt(_record, source, line, errors)
     row = errors.attempt(read_object, source.name, line)
@@ -150,7 +150,7 @@ def _record(source: Source, line: Line, errors: ErrorCollector) -> bytes:
 
 
 def parse(text: str) -> Any:
-    """Return the value of JSON text; None if it is none."""
+    """Parse JSON text; None if it is invalid."""
     try:
         return json.loads(text)
     except ValueError:

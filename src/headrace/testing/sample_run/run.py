@@ -22,7 +22,7 @@ from headrace.testing.sample_run.inputs import Line, check_names, feed_of, split
 from headrace.testing.sample_run.memory_plan import with_memory
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Instant, Length, Pairs
-from headrace.testing.transcripts.stages.spark import Stage
+from headrace.testing.transcripts.runs.spark import SparkRun
 from headrace.testing.transcripts.values import iso
 from headrace.yaml.errors import ErrorCollector
 
@@ -88,21 +88,21 @@ class PreparedRun:
             HeadraceError: the run failed.
         """
         sinks = [sink.name for sink in self.graph.sinks]
-        stage = None
+        run = None
         try:
-            stage = Stage(spark, Case("test", "test", self.graph, (), "spark"), also=tuple(sinks))
-            stage.advance(int(time.time() * 1000) * 1000)
+            run = SparkRun(spark, Case("test", "test", self.graph, (), "spark"), also=tuple(sinks))
+            run.advance(int(time.time() * 1000) * 1000)
             for batch in self._batches:
-                stage.rows(batch)
-            stage.end()
-            outputs = [_output(name, stage.all_rows(name)) for name in sinks]
+                run.rows(batch)
+            run.end()
+            outputs = [_output(name, run.all_rows(name)) for name in sinks]
             shown = [output for output in outputs if output.kind == "sink" or output.rows]
-            return SampleResult(sorted(shown, key=lambda output: output.kind != "sink"), stage.dropped_rows)
+            return SampleResult(sorted(shown, key=lambda output: output.kind != "sink"), run.dropped_rows)
         except Exception as error:
             raise locate_failure(self.graph, error) from error
         finally:
-            if stage is not None:
-                stage.close()
+            if run is not None:
+                run.close()
 
 
 def _feeds(graph: Graph, batches: Mapping[str, list[list[Line]]]) -> list[Batch]:

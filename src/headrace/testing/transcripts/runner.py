@@ -16,11 +16,11 @@ from headrace.testing.transcripts.case import Case, InvalidCase, read_case, read
 from headrace.testing.transcripts.report import Outcome, Report
 from headrace.testing.transcripts.results.batch import batch_failures, late_outputs
 from headrace.testing.transcripts.results.compare import compare
+from headrace.testing.transcripts.runs.kernel import KernelRun
+from headrace.testing.transcripts.runs.kernel_cases import runs_in_kernel
+from headrace.testing.transcripts.runs.lines import apply_line
+from headrace.testing.transcripts.runs.spark import SparkRun
 from headrace.testing.transcripts.script import End, Expect
-from headrace.testing.transcripts.stages.drivable import drivable
-from headrace.testing.transcripts.stages.driver import DriverStage
-from headrace.testing.transcripts.stages.lines import perform
-from headrace.testing.transcripts.stages.spark import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,9 +112,9 @@ def files_of(paths: Iterable[str | Path]) -> list[Path]:
     return files
 
 
-def stage_of(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> Stage | DriverStage:
-    """Return the stage of a case: the in-process driver if it can run the case, else Spark."""
-    return DriverStage(spark, case) if drivable(case) else Stage(spark, case, also=also)
+def start_run(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> SparkRun | KernelRun:
+    """Start the run of a case: in the in-process driver if it can run the case, otherwise through Spark."""
+    return KernelRun(spark, case) if runs_in_kernel(case) else SparkRun(spark, case, also=also)
 
 
 def test_session() -> SparkSession:
@@ -148,51 +148,51 @@ def _run(case: Case, spark: SparkSession, batch: bool) -> Outcome:
 
 def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
     where = case.where
-    stage = None
+    run = None
     try:
-        stage = stage_of(case, spark, also=late_outputs(case) if batch else ())
+        run = start_run(case, spark, also=late_outputs(case) if batch else ())
         for index, line in enumerate(case.script):
             where = line.where
-            perform(line, stage, dying=case.kills_in(index))
-            if isinstance(line, Expect) and (failure := _compare(line, stage)):
+            apply_line(line, run, kill=case.kills_in(index))
+            if isinstance(line, Expect) and (failure := _compare(line, run)):
                 return failure
-        return _find_uncompared(case, stage) or (_batch(case, stage) if batch else "")
+        return _find_uncompared(case, run) or (_batch(case, run) if batch else "")
     except Exception as error:  # any exception fails this case only
         return f"{where}: the run failed\n{_format_error(error)}"
     finally:
-        if stage is not None:
-            stage.close()
+        if run is not None:
+            run.close()
 
 
-def _compare(line: Expect, stage: Stage | DriverStage) -> str:
-    differences = {name: compare(name, expected, stage.take(name)) for name, expected in line.outputs.items()}
+def _compare(line: Expect, run: SparkRun | KernelRun) -> str:
+    differences = {name: compare(name, expected, run.take(name)) for name, expected in line.outputs.items()}
     messages = [
         f"{line.places[name]}: {difference}" for name, difference in differences.items() if difference
     ]
     return "\n".join(messages)
 
 
-def _find_uncompared(case: Case, stage: Stage | DriverStage) -> str:
+def _find_uncompared(case: Case, run: SparkRun | KernelRun) -> str:
     """Return rows that no `expect` compared; a sink in complete mode leaves none."""
     messages = []
     for name in case.outputs:
-        difference = compare(name, (), [] if stage.is_complete(name) else stage.take(name))
+        difference = compare(name, (), [] if run.is_complete(name) else run.take(name))
         if difference:
             messages.append(f"{case.where}: at the end of the script\n{difference}")
     return "\n".join(messages)
 
 
-def _batch(case: Case, stage: Stage | DriverStage) -> str:
+def _batch(case: Case, run: SparkRun | KernelRun) -> str:
     """Return the difference to the same case as a batch.
 
     Empty if Spark's operators dropped late rows, which are unknown, or rows were late for some of their
     windows.
     """
     if not any(isinstance(line, End) for line in case.script):
-        stage.end()
-    if stage.dropped_rows or stage.missed_windows:
+        run.end()
+    if run.dropped_rows or run.missed_windows:
         return ""
-    failures = batch_failures(stage, case, late_outputs(case))
+    failures = batch_failures(run, case, late_outputs(case))
     return "\n".join(f"{case.where}: {failure}" for failure in failures)
 
 

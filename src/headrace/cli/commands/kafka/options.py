@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Servers = Annotated[
     str | None,
     typer.Option(
-        metavar="HOST:PORT", help="The brokers; default: $KAFKA, that of `kafka up`, or localhost:9092."
+        metavar="HOST:PORT", help="The brokers; default: $KAFKA, those of `kafka up`, or localhost:9092."
     ),
 ]
 Settings = Annotated[
@@ -29,7 +29,7 @@ From = Annotated[
     str,
     typer.Option(
         "--from",
-        metavar="PLACE",
+        metavar="POSITION",
         help="earliest, latest, an offset (-5: the last five) or a time in ISO form.",
     ),
 ]

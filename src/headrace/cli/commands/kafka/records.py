@@ -67,7 +67,7 @@ def topics(
         show_json([dataclasses.asdict(topic) for topic in listed])
         return
     rows = [(t.name, str(t.partitions), str(t.replication), str(t.records)) for t in listed]
-    show_table(("topic", "partitions", "copies", "offsets"), rows)
+    show_table(("topic", "partitions", "replication", "offsets"), rows)
 
 
 def produce(

@@ -40,7 +40,7 @@ def up(
         ),
     ] = 1,
     directory: _Directory = None,
-    detach: Annotated[bool, flag("--detach", "-d", help="Leave it running; `kafka down` ends it.")] = False,
+    detach: Annotated[bool, flag("--detach", "-d", help="Leave it running; `kafka down` stops it.")] = False,
     json: AsJson = False,
 ) -> None:
     """Start Kafka on this machine; Ctrl-C stops it, the data remain.
@@ -61,15 +61,15 @@ def up(
         if json:
             show_json(_as_json(cluster))
         else:
-            show(f"Kafka answers at {cluster.servers}")
-            print_message(f"its data are in {cluster.directory}")
+            show(f"Kafka is running at {cluster.servers}")
+            print_message(f"data directory: {cluster.directory}")
         sys.stdout.flush()
         if detach:
-            print_message(f"headrace kafka down{f' --dir {directory}' if directory else ''} ends it")
+            print_message(f"to stop it: headrace kafka down{f' --dir {directory}' if directory else ''}")
             return
-        print_message("Ctrl-C ends it")
+        print_message("Ctrl-C stops it")
         wait_for_interrupt(interrupts, lambda: cluster.running)
-        print_message("ending")
+        print_message("stopping")
         cluster.stop()
     if not interrupts.count:
         raise SetupError(
@@ -83,15 +83,16 @@ def down(directory: _Directory = None, json: AsJson = False) -> None:
 
     cluster = kafka_server.running_cluster(directory)
     if cluster is None:
-        place = directory or kafka_server.default_directory()
         raise OptionError(
-            f"no Kafka of {place} runs", where="kafka down", hint="is it in another directory? --dir"
+            f"no Kafka is running in {directory or kafka_server.default_directory()}",
+            where="kafka down",
+            hint="if it uses another directory, set --dir",
         )
     cluster.stop()
     if json:
         show_json({"ended": cluster.servers, "directory": str(cluster.directory)})
     else:
-        print_message(f"ended; its data stay in {cluster.directory}", "good")
+        print_message(f"stopped; its data remain in {cluster.directory}", "good")
 
 
 def _as_json(cluster: Cluster) -> dict[str, Any]:

@@ -42,7 +42,9 @@ def up(
         int, typer.Option(min=0, max=65535, metavar="PORT", help="The master's port; 0 for any free one.")
     ] = 7077,
     directory: _Directory = None,
-    detach: Annotated[bool, flag("--detach", "-d", help="Leave it running; `cluster down` ends it.")] = False,
+    detach: Annotated[
+        bool, flag("--detach", "-d", help="Leave it running; `cluster down` stops it.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Start a Spark standalone cluster on this machine; Ctrl-C stops it.
@@ -64,9 +66,9 @@ def up(
             show(started.master)
         sys.stdout.flush()
         if detach:
-            print_message(f"headrace cluster down{f' --dir {directory}' if directory else ''} ends it")
+            print_message(f"to stop it: headrace cluster down{f' --dir {directory}' if directory else ''}")
             return
-        print_message("Ctrl-C ends it")
+        print_message("Ctrl-C stops it")
         wait_for_interrupt(interrupts, lambda: started.running)
         started.stop()
     if not interrupts.count:
@@ -82,7 +84,7 @@ def down(directory: _Directory = None, json: AsJson = False) -> None:
     if json:
         show_json({"ended": running.master})
     else:
-        print_message(f"ended {running.master}; its logs stay in {running.directory}", "good")
+        print_message(f"stopped {running.master}; its logs remain in {running.directory}", "good")
 
 
 @cluster.command()
@@ -103,9 +105,10 @@ def _find_running(directory: Path | None, where: str) -> SparkCluster:
 
     running = spark_cluster.running_cluster(directory)
     if running is None:
-        place = directory or spark_cluster.default_directory()
         raise OptionError(
-            f"no cluster of {place} is running", where=where, hint="headrace cluster up --detach starts one"
+            f"no cluster is running in {directory or spark_cluster.default_directory()}",
+            where=where,
+            hint="start one: headrace cluster up --detach",
         )
     return running
 

@@ -67,13 +67,12 @@ def plan(
 def lines_of(comparison: Comparison, old: Path, new: Path) -> Iterator[Line]:
     """Yield a table of the steps, one of the sinks, and the next commands."""
     yield (("steps", "heading"),)
-    yield from _table(
-        [(change.step, change.verb, change.verdict) for change in comparison.steps], _notes(comparison)
-    )
+    steps = [(change.step, change.verb, change.verdict) for change in comparison.steps]
+    yield from _table(steps, [list(_step_notes(change)) for change in comparison.steps])
     yield ()
     yield (("sinks", "heading"),)
-    rows = [(change.sink, change.connector, change.verdict) for change in comparison.sinks]
-    yield from _table(rows, [[change.reason] if change.reason else [] for change in comparison.sinks])
+    sinks = [(change.sink, change.connector, change.verdict) for change in comparison.sinks]
+    yield from _table(sinks, [[change.reason] if change.reason else [] for change in comparison.sinks])
     yield ()
     yield from _next_steps(comparison, old, new)
 
@@ -89,10 +88,6 @@ def _table(rows: Sequence[tuple[str, str, str]], notes: Sequence[list[str]]) -> 
         )
         for line in lines:
             yield ((f"      {line}", "fact"),)
-
-
-def _notes(comparison: Comparison) -> list[list[str]]:
-    return [list(_step_notes(change)) for change in comparison.steps]
 
 
 def _step_notes(change: StepChange) -> Iterator[str]:

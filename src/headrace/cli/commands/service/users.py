@@ -12,7 +12,7 @@ import typer
 
 from headrace.cli.options import AsJson
 from headrace.cli.terminal.output import show, show_json
-from headrace.errors import OptionError
+from headrace.errors import OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from headrace.jobs.security.principals import PrincipalStore, Role
@@ -60,7 +60,8 @@ def delete(name: Name, data: Data = _DATA, store: Store = None) -> None:
     """Delete a user with all sessions and tokens."""
     with _open(data, store) as principals:
         if not principals.delete_user(name):
-            raise OptionError(f"unknown user {name!r}", where="users")
+            known = [user["name"] for user in principals.users()]
+            raise OptionError(f"unknown user {name!r}", where="users", hint=did_you_mean(name, known))
     show(f"{name} deleted")
 
 

@@ -22,9 +22,9 @@ from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.compare import compare
 from headrace.testing.transcripts.results.final import final_rows, obstacle, split_sessions
 from headrace.testing.transcripts.results.outputs import Output, rows_of
+from headrace.testing.transcripts.runs.kernel import KernelRun
+from headrace.testing.transcripts.runs.spark import SparkRun
 from headrace.testing.transcripts.script import output_of
-from headrace.testing.transcripts.stages.driver import DriverStage
-from headrace.testing.transcripts.stages.spark import Stage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,20 +50,20 @@ def late_outputs(case: Case) -> tuple[str, ...]:
     return tuple(str(Ref(step.name, LATE)) for step in steps)
 
 
-def batch_failures(stage: Stage | DriverStage, case: Case, late: Sequence[str]) -> list[str]:
+def batch_failures(run: SparkRun | KernelRun, case: Case, late: Sequence[str]) -> list[str]:
     """Return the difference to a batch over all rows of the script except the late ones."""
     if case.rule_steps:  # a batch has only the last rules
         return []
-    graph, spark = case.graph, stage.session
+    graph, spark = case.graph, run.session
     inputs = _FedBatch(spark, graph.name)
-    inputs.feeds = stage.feeds
-    rows = {name.rpartition(".")[0]: stage.all_rows(name) for name in late}
+    inputs.feeds = run.feeds
+    rows = {name.rpartition(".")[0]: run.all_rows(name) for name in late}
     lowering = _without_late(Lowering(spark, graph, inputs), rows)
     failures = []
     for name in case.outputs:
         ref = output_of(graph, name)
         if ref is not None and not obstacle(graph, ref):
-            stream = final_rows(graph, ref, stage.all_rows(name))
+            stream = final_rows(graph, ref, run.all_rows(name))
             if split_sessions(graph, ref, stream):
                 continue
             difference = compare(name, final_rows(graph, ref, _collect(lowering.frame(ref))), stream)

@@ -22,7 +22,7 @@ from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.retractions import has_retractions
 from headrace.testing.transcripts.results.outputs import Output, show
-from headrace.triggers import AfterCount, AfterWatermark, Emission, InSequence, Repeatedly, Trigger
+from headrace.triggers import AfterCount, AfterWatermark, Emission, InSequence, Repeatedly
 from headrace.windows import Session, Trailing
 
 PANE = "pane"
@@ -81,12 +81,11 @@ def emits_all(emission: Emission) -> bool:
     trigger = emission.trigger
     if isinstance(trigger, InSequence):
         *before, last = trigger.triggers
-        return last == _EACH and all(part == AfterCount(1) or _ends(part) for part in before)
-    return trigger == _EACH or (_ends(trigger) and (emission.lateness == 0 or not emission.may_lose))
-
-
-def _ends(trigger: Trigger) -> bool:
-    return isinstance(trigger, AfterWatermark)
+        complete = (part == AfterCount(1) or isinstance(part, AfterWatermark) for part in before)
+        return last == _EACH and all(complete)
+    if isinstance(trigger, AfterWatermark):
+        return emission.lateness == 0 or not emission.may_lose
+    return trigger == _EACH
 
 
 def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:

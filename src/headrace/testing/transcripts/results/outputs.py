@@ -141,12 +141,8 @@ def _read_nested(value: Any, kind: Mapping[str, Any]) -> Any:
         return [_read(item, kind["elementType"]) for item in value]
     if kind["type"] == "map":
         pairs = value.items() if isinstance(value, Mapping) else value
-        return Pairs({_key(_read(k, kind["keyType"])): _read(v, kind["valueType"]) for k, v in pairs})
+        return Pairs({show(_read(k, kind["keyType"])): _read(v, kind["valueType"]) for k, v in pairs})
     return _read(value, kind["sqlType"])  # a user-defined type as its storage type
-
-
-def _key(value: Any) -> str:
-    return show(value)
 
 
 def _date(value: str) -> date | str:

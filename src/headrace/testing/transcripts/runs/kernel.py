@@ -25,9 +25,9 @@ from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Output, rows_of
+from headrace.testing.transcripts.runs.batches import Batches
+from headrace.testing.transcripts.runs.inputs import Input
 from headrace.testing.transcripts.script import Rows, only, output_of, schema_of
-from headrace.testing.transcripts.stages.batches import Batches
-from headrace.testing.transcripts.stages.inputs import Input
 from headrace.windows import Delta, Landmark, Punctuation, Window
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ POSITION = "__position struct<source: string, partition: string, offset: bigint>
 Run = Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]
 
 
-class DriverStage(Batches):
-    """A run of a case in the driver, with the interface of `Stage`.
+class KernelRun(Batches):
+    """A run of a case in the in-process driver of the kernel, with the interface of `SparkRun`.
 
     The kernel runs the whole script once; each line then advances to its end in the results.
     """

@@ -22,14 +22,14 @@ from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Output
-from headrace.testing.transcripts.script import times_of
-from headrace.testing.transcripts.stages.collecting import (
+from headrace.testing.transcripts.runs.collecting import (
     CollectingWriter,
     Collector,
     sink_name,
     with_outputs,
 )
-from headrace.testing.transcripts.stages.inputs import Input, ScriptedInputs, ScriptedTable
+from headrace.testing.transcripts.runs.inputs import Input, ScriptedInputs, ScriptedTable
+from headrace.testing.transcripts.script import times_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,8 +41,8 @@ class Killed(Exception):  # noqa: N818 - not an error: requested by a script
     """Raised where the script kills the run."""
 
 
-class Stage:
-    """A run of a case."""
+class SparkRun:
+    """A run of a case as Spark queries."""
 
     def __init__(self, spark: SparkSession, case: Case, *, also: tuple[str, ...] = ()) -> None:
         """Start the pipeline of a case; `also` adds outputs to collect."""
@@ -61,7 +61,7 @@ class Stage:
             for node in self._graph.of(MatchRules)
             if node.name in case.rule_steps
         }
-        self._dying = False
+        self._killed = False
         self._dropped: dict[tuple[str, int], int] = {}
         self._missed = 0
         self._queries: list[PlannedQuery] = []
@@ -76,17 +76,20 @@ class Stage:
         rows: Mapping[str, Any],
         *,
         partitions: Mapping[str, Sequence[str]] | None = None,
-        dying: bool = False,
+        kill: bool = False,
     ) -> None:
-        """Run a micro-batch with these rows and at most one without data; `dying` kills it in that epoch."""
+        """Run a micro-batch with these rows and at most one without data.
+
+        With `kill`, the run is killed in the epoch of the rows, before Spark commits it.
+        """
         for source, content in rows.items():
             self._feeds[source].add(content, (partitions or {}).get(source))
-        self._dying = dying
+        self._killed = kill
         with silent_callbacks():
             try:
                 self._run_batches()
             except Exception:
-                if not self._dying:
+                if not self._killed:
                     raise
 
     def rules(self, tables: Mapping[str, Value]) -> None:
@@ -112,7 +115,7 @@ class Stage:
 
     def restart(self) -> None:
         """Kill the run and restart it from its checkpoint."""
-        was_killed, self._dying = self._dying, False
+        was_killed, self._killed = self._killed, False
         self._missed = self.missed_windows
         self._stop()
         self._heartbeats.close()  # a new process has only the checkpoint
@@ -210,7 +213,7 @@ class Stage:
     def _deliver(self, planned: PlannedQuery) -> Callable[[DataFrame, int], None]:
         def deliver(batch: DataFrame, epoch: int) -> None:
             planned.delivery(batch, epoch)
-            if self._dying:
+            if self._killed:
                 raise Killed
 
         return deliver

@@ -1,4 +1,4 @@
-"""Which cases the in-process driver of the kernel can run."""
+"""Decide whether the in-process driver of the kernel can run a case."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", 
 """Types with the same values in scripts, Python and results; other types need Spark and Arrow."""
 
 
-def drivable(case: Case) -> bool:
+def runs_in_kernel(case: Case) -> bool:
     """Return true if the in-process driver can run the case.
 
     A case with a `restart` tests recovery, in which Spark takes part; it needs `through: kernel`.
     """
     steps = [node for node in case.graph if not isinstance(node, Sink)]
-    dies = any(isinstance(line, Restart) for line in case.script)
-    if case.through == "spark" or (dies and case.through != "kernel"):
+    restarts = any(isinstance(line, Restart) for line in case.script)
+    if case.through == "spark" or (restarts and case.through != "kernel"):
         return False
     match steps:
         case [Source() as source, EventTime() as time, WindowAggregate() as window]:
             plain = _plain_time(time) and _plain_window(window)
             return not decodes(source) and plain and _folds_here(window, schema_of(source))
         case [Source() as source, EventTime() as time, Match() as pattern]:
-            return not dies and not decodes(source) and _plain_time(time) and _plain_match(pattern)
+            return not restarts and not decodes(source) and _plain_time(time) and _plain_match(pattern)
         case [Source() as source, EventTime() as time, RowPattern() as query]:
-            return not dies and not decodes(source) and _plain_time(time) and _selects_all(query)
+            return not restarts and not decodes(source) and _plain_time(time) and _selects_all(query)
     return False
 
 

@@ -41,7 +41,7 @@ class Collector:
             self._rows = rows if self.complete else [*self._rows, *rows]
 
 
-class _Rows:
+class _StagedRows:
     def __init__(self, collected: CollectedRows) -> None:
         self.content = rows_of(collected.schema, collected.rows)
 
@@ -62,10 +62,10 @@ class CollectingWriter:
         return self._collector.last(run.checkpoint_id)
 
     def stage(self, epoch: int, frame: DataFrame) -> Staged:
-        return _Rows(collect(frame))
+        return _StagedRows(collect(frame))
 
     def commit(self, epoch: int, staged: Staged) -> None:
-        assert isinstance(staged, _Rows)
+        assert isinstance(staged, _StagedRows)
         self._collector.add(self._checkpoint_id, epoch, staged.content)
 
     def close(self) -> None: ...

@@ -10,9 +10,9 @@ from headrace.schemas.datatypes import Array, DataType, Map, Struct
 from headrace.steps.endpoints.source import Source
 from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.case import Case
+from headrace.testing.transcripts.runs.lines import apply_line
+from headrace.testing.transcripts.runs.partitions import PartitionModel
 from headrace.testing.transcripts.script import only, schema_of
-from headrace.testing.transcripts.stages.lines import perform
-from headrace.testing.transcripts.stages.partitions import PartitionModel
 from headrace.testing.transcripts.values import micros_of_plain
 
 
@@ -28,14 +28,14 @@ class Batches:
         self._model = PartitionModel()
         self._reached: int | None = None
         self._count = 0
-        self._died = self._restarted = False
+        self._killed = self._restarted = False
 
     @classmethod
     def of(cls, case: Case) -> Batches:
         """Return the micro-batches of a whole script."""
         batches = cls(case)
         for index, line in enumerate(case.script):
-            perform(line, batches, dying=case.kills_in(index))
+            apply_line(line, batches, kill=case.kills_in(index))
         return batches
 
     def rows(
@@ -43,14 +43,14 @@ class Batches:
         rows: Mapping[str, Any],
         *,
         partitions: Mapping[str, Sequence[str]] | None = None,
-        dying: bool = False,
+        kill: bool = False,
     ) -> None:
         """Run a micro-batch with these rows and, if the watermark advances, another one."""
         [(source, records)] = rows.items()
         names = (partitions or {}).get(source) or ["0"] * len(records)
         content = list(map(self._row, records, names))
-        self._add(content, dies=dying)
-        self._died = dying
+        self._add(content, dies=kill)
+        self._killed = kill
         if not self._fixed:
             self._reached = self._model.complete(_highest(content), self._clock // 1000)
             self._move(self._reached)
@@ -70,7 +70,7 @@ class Batches:
 
     def restart(self) -> None:
         """Kill the run; it resumes from its stored state and replays the interrupted micro-batch."""
-        self._restarted, self._died = not self._died, False
+        self._restarted, self._killed = not self._killed, False
 
     def end(self) -> None:
         """End the input."""

@@ -1,0 +1,1 @@
+"""Runs of a case: as Spark queries in virtual time, or in the in-process driver of the kernel."""

@@ -1,1 +1,0 @@
-"""Runs of a case: through Spark in virtual time, or through the in-process driver of the kernel."""
