@@ -1,8 +1,7 @@
 """Check SQL expressions without a JVM: syntax, unknown columns and functions, columns outside aggregates.
 
-sqlglot parses expressions, and `spark_functions.txt` lists the functions of the pinned Spark version. The
-checks never reject an expression that Spark accepts: what sqlglot cannot parse, or only a session can
-resolve, is left to Spark's analyzer when a run is planned.
+sqlglot parses the expressions. The checks never reject an expression that Spark accepts: what sqlglot cannot
+parse, or only a session can resolve, is left to Spark's analyzer when a run is planned.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from headrace.errors import did_you_mean, nearest
+from headrace.sql.functions import spark_functions
 from headrace.sql.parsing import describe_fault, parse_statements
 
 if TYPE_CHECKING:
@@ -122,13 +120,6 @@ def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> 
             yield ExpressionFault(
                 f"unknown column `{table}.{rest[0]}`", did_you_mean(rest[0], columns.values())
             )
-
-
-@cache
-def spark_functions() -> dict[str, bool]:
-    """Return Spark's built-in functions; the value is true for aggregates."""
-    lines = files(__package__).joinpath("spark_functions.txt").read_text(encoding="utf-8").splitlines()
-    return {name: bool(kind) for name, _, kind in (line.partition(" ") for line in lines)}
 
 
 def _parse(text: str) -> exp.Expr | ExpressionFault | None:

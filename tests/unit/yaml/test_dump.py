@@ -440,6 +440,4 @@ def test_a_query_that_calls_a_stream_by_another_name_cannot_be_printed() -> None
     with pytest.raises(DocumentError) as raised:
         pipeline.to_yaml()
     problem = str(raised.value).partition(": ")[2]
-    assert problem == (
-        "`report`: the query refers to `tx` as `payments`\n  hint: use the name of the stream"
-    )
+    assert problem == ("`report`: the query refers to `tx` as `payments`\n  hint: use the name of the stream")
