@@ -204,7 +204,9 @@ class TableJoinOptions(JoinOnOptions):
 
     example = "such as {with: clicks, on: user, within: 15 minutes}, or {with: users, on: user, at: arrival}"
     other: Reference = Field(alias="with", description="The table: `latest`, `top_n`, a join or a CDC source")
-    at: At | None = Field(default=None, description="The moment at which a row of a stream meets the table")
+    at: At | None = Field(
+        default=None, description="The version of the table: `arrival`, `event_time` or `live`"
+    )
     how: TablesHow = Field(
         default="inner",
         description="`inner`: a row without a match is dropped; `left`: it passes with nulls; of two tables"
