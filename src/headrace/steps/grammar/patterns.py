@@ -8,12 +8,13 @@ from typing import Annotated, Any, get_args
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from headrace.errors import did_you_mean
-from headrace.patterns.elements import Order, Skip, SkipKind, Within, skip_of
+from headrace.patterns.elements import Skip, SkipKind, Within, skip_of
 from headrace.steps.grammar.model import DeclarationModel, DocumentModel, write_as
 from headrace.steps.grammar.pattern_steps import STEPS_EXAMPLE, PatternValue
 from headrace.steps.grammar.problems import collect_errors, expect, invalid, raise_at
 from headrace.steps.grammar.values import TEXT_SCHEMA, Expected, Length, NamedExpressions
 from headrace.triggers import LateRows
+from headrace.windows import Order
 
 OrderValue = Annotated[
     Order, Field(description="The order in which rows are processed: `event_time` or `arrival`")

@@ -55,11 +55,11 @@ class IntervalJoin(JoinOn):
 
     def description(self) -> list[str]:
         lower, upper = self.within
-        distance = f"within {text(upper)}" if -lower == upper else f"right - left from {format_bound(lower)}"
+        bounds = f"right - left from {format_bound(lower)} to {format_bound(upper)}"
         return [
             f"{self.how} join with {self.other}",
             describe_on(self.on),
-            distance if -lower == upper else f"{distance} to {format_bound(upper)}",
+            f"within {text(upper)}" if -lower == upper else bounds,
             f"where {self.where}" if self.where is not None else "",
             describe_columns(self.select) if self.select else "",
         ]
