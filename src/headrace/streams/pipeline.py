@@ -198,9 +198,11 @@ class Pipeline:
         from headrace.streams.queried import Queried
 
         named = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
-        return Queried(self, self.add(sql_node(name, query, {**named, **tables}, timed=self._timed_tables())))
+        return Queried(
+            self, self.add(sql_node(name, query, {**named, **tables}, timed=self._tables_with_time()))
+        )
 
-    def _timed_tables(self) -> dict[str, Ref]:
+    def _tables_with_time(self) -> dict[str, Ref]:
         """Return the timed rows of streams with one declaration of time, by name, for `MATCH_RECOGNIZE`."""
         times: dict[str, list[Ref]] = {}
         for node in self._nodes.values():

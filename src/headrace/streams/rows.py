@@ -153,8 +153,8 @@ class Stage:
         return frame_of(self._pipeline.graph, self._ref, **options)
 
     def _then(self, node: Node) -> Self:
-        """Add a step to the pipeline and return the same stage after it."""
-        return type(self)(self._pipeline, self._pipeline.add(node))
+        """Add a step to the pipeline and return the stage after it."""
+        raise NotImplementedError
 
     def _side_output(self, name: str) -> Stream:
         """Return a side output of this step, without time."""

@@ -35,7 +35,7 @@ class IntervalJoin(JoinOn):
 
     @property
     def retention(self) -> tuple[int, int]:
-        """How long left and right rows wait for a partner, in microseconds."""
+        """The times that left and right rows wait for a partner, in microseconds."""
         lower, upper = self.within
         return max(upper, 0), max(-lower, 0)
 

@@ -23,7 +23,7 @@ from headrace.steps.joins.sides import (
     key_pairs_of,
     selection_of,
 )
-from headrace.steps.tables.changelog import CHANGE, joined_key, row_columns
+from headrace.steps.tables.changelog import CHANGE, result_key, row_columns
 from headrace.steps.tables.latest import VERSIONS
 from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
@@ -104,7 +104,7 @@ class TableJoin(JoinOn):
         columns = self.result_columns(row_columns(left), row_columns(right))
         if self.moment(left) != "live":
             return Facts(columns=columns, timed=left.timed)
-        key = joined_key(left, right, self.on, columns, outer_right=self.outer_right)
+        key = result_key(left, right, self.on, columns, outer_right=self.outer_right)
         shown = None if columns is None else (*columns, CHANGE)
         return Facts(columns=shown, timed=left.timed, change="table", table_key=key)
 
