@@ -46,7 +46,7 @@ def microseconds(duration: Duration, *, where: str = "") -> int:
     1500000
     """
     if isinstance(duration, timedelta):
-        return _require_positive(duration // timedelta(microseconds=1), duration, where)
+        return _reject_negative(duration // timedelta(microseconds=1), duration, where)
     if not isinstance(duration, str):
         raise DurationError(f"expected a duration, got {duration!r}", where=where, hint=_HINT)
     total, position = Fraction(0), 0
@@ -96,7 +96,7 @@ def _unit(word: str) -> str | None:
     return singular if singular in _UNITS else None
 
 
-def _require_positive(length: int, duration: Duration, where: str) -> int:
+def _reject_negative(length: int, duration: Duration, where: str) -> int:
     if length < 0:
         raise DurationError(f"expected a duration that is not negative, got {duration!r}", where=where)
     return length

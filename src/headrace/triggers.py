@@ -118,7 +118,8 @@ def after_watermark(*, early: Trigger | None = None, late: Trigger | None = None
     AfterWatermark(early=None, late=AfterCount(rows=1))
     """
     return AfterWatermark(
-        _optional(early, "after_watermark: early"), _optional(late, "after_watermark: late")
+        _require_trigger_or_none(early, "after_watermark: early"),
+        _require_trigger_or_none(late, "after_watermark: late"),
     )
 
 
@@ -128,7 +129,7 @@ def any_of(*triggers: Trigger) -> AnyOf:
     >>> any_of(every("1 minute"), after_count(1000))
     AnyOf(triggers=(Every(period=60000000), AfterCount(rows=1000)))
     """
-    return AnyOf(_several(triggers, "any_of"))
+    return AnyOf(_require_triggers(triggers, "any_of"))
 
 
 def all_of(*triggers: Trigger) -> AllOf:
@@ -137,7 +138,7 @@ def all_of(*triggers: Trigger) -> AllOf:
     >>> all_of(every("1 minute"), after_count(10))
     AllOf(triggers=(Every(period=60000000), AfterCount(rows=10)))
     """
-    return AllOf(_several(triggers, "all_of"))
+    return AllOf(_require_triggers(triggers, "all_of"))
 
 
 def in_sequence(*triggers: Trigger) -> InSequence:
@@ -146,7 +147,7 @@ def in_sequence(*triggers: Trigger) -> InSequence:
     >>> in_sequence(after_count(1), after_count(10))
     InSequence(triggers=(AfterCount(rows=1), AfterCount(rows=10)))
     """
-    return InSequence(_several(triggers, "in_sequence"))
+    return InSequence(_require_triggers(triggers, "in_sequence"))
 
 
 def repeatedly(trigger: Trigger) -> Repeatedly:
@@ -155,7 +156,7 @@ def repeatedly(trigger: Trigger) -> Repeatedly:
     >>> repeatedly(after_count(10))
     Repeatedly(trigger=AfterCount(rows=10))
     """
-    return Repeatedly(*_several((trigger,), "repeatedly"))
+    return Repeatedly(*_require_triggers((trigger,), "repeatedly"))
 
 
 def or_finally(trigger: Trigger, until: Trigger) -> OrFinally:
@@ -164,7 +165,7 @@ def or_finally(trigger: Trigger, until: Trigger) -> OrFinally:
     >>> or_finally(repeatedly(after_count(10)), after_watermark())
     OrFinally(trigger=Repeatedly(trigger=AfterCount(rows=10)), until=AfterWatermark(early=None, late=None))
     """
-    return OrFinally(*_several((trigger, until), "or_finally"))
+    return OrFinally(*_require_triggers((trigger, until), "or_finally"))
 
 
 def may_finish(trigger: Trigger) -> bool:
@@ -178,8 +179,10 @@ def may_finish(trigger: Trigger) -> bool:
             return False
         case AfterWatermark(late=late):
             return late is None
-        case AnyOf(parts) | InSequence(parts) | AllOf(parts):
-            return any(map(may_finish, parts)) if isinstance(trigger, AnyOf) else all(map(may_finish, parts))
+        case AnyOf(parts):
+            return any(map(may_finish, parts))
+        case AllOf(parts) | InSequence(parts):
+            return all(map(may_finish, parts))
         case _:
             return True
 
@@ -235,8 +238,7 @@ class Emission:
     def may_lose(self) -> bool:
         """True if rows can be aggregated and never emitted, or rejected by a finished trigger."""
         if isinstance(self.trigger, AfterWatermark):
-            late_part_waits = self.lateness > 0 and self.trigger.late not in (None, AfterCount(1))
-            return late_part_waits or (self.lateness > 0 and self.trigger.late is None)
+            return self.lateness > 0 and self.trigger.late != AfterCount(1)
         return may_finish(self.trigger)
 
 
@@ -263,7 +265,7 @@ def emission(**options: Unpack[EmitKeywords]) -> Emission:
     """
     reject_unknown_options(options, EmitKeywords, "emit")
     early, late, trigger = (
-        _optional(options.get(name), f"emit: {name}") for name in ("early", "late", "trigger")
+        _require_trigger_or_none(options.get(name), f"emit: {name}") for name in ("early", "late", "trigger")
     )
     if trigger is not None and (early is not None or late is not None):
         raise OptionError(
@@ -280,14 +282,14 @@ def emission(**options: Unpack[EmitKeywords]) -> Emission:
     return Emission(trigger, lateness, mode, options.get("allow_loss", False), late_rows)
 
 
-def _optional(trigger: object, where: str) -> Trigger | None:
+def _require_trigger_or_none(trigger: object, where: str) -> Trigger | None:
     if trigger is not None and not isinstance(trigger, Trigger):
         hint = "such as triggers.after_count(100)"
         raise OptionError(f"expected a trigger, got {trigger!r}", where=where, hint=hint)
     return trigger
 
 
-def _several(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:
+def _require_triggers(triggers: tuple[Trigger, ...], where: str) -> tuple[Trigger, ...]:
     if not triggers:
         raise OptionError("expected at least one trigger, got none", where=where)
     for trigger in triggers:

@@ -129,7 +129,7 @@ def tumbling(size: Duration, *, offset: Duration = "0 seconds") -> Tumbling:
     >>> tumbling("1 day", offset="6 hours")
     Tumbling(size='1 day', offset='6 hours')
     """
-    length = _positive(size, "tumbling: size")
+    length = _parse_length(size, "tumbling: size")
     return Tumbling(length, microseconds(offset, where="tumbling: offset") % length)
 
 
@@ -141,7 +141,7 @@ def sliding(size: Duration, *, every: Duration) -> Sliding:
     >>> sliding("10 seconds", every="5 seconds")
     Sliding(size='10 seconds', every='5 seconds')
     """
-    length, step = _positive(size, "sliding: size"), _positive(every, "sliding: every")
+    length, step = _parse_length(size, "sliding: size"), _parse_length(every, "sliding: every")
     if step > length:
         raise OptionError(
             f"expected `every` of at most the size ({text(length)}), got {text(step)}",
@@ -160,7 +160,7 @@ def session(gap: Duration) -> Session:
     >>> session("30 seconds")
     Session(gap='30 seconds')
     """
-    return Session(_positive(gap, "session: gap"))
+    return Session(_parse_length(gap, "session: gap"))
 
 
 def global_window() -> Global:
@@ -179,9 +179,9 @@ def count(size: int, *, every: int | None = None, order: Order = "event_time") -
     Count(size=100, every=10)
     """
     return Count(
-        _at_least_one(size, "count: size"),
-        _at_least_one(size if every is None else every, "count: every"),
-        _order(order, "count"),
+        _require_rows(size, "count: size"),
+        _require_rows(size if every is None else every, "count: every"),
+        _require_order(order, "count"),
     )
 
 
@@ -193,16 +193,16 @@ def delta(of: str, *, by: float, order: Order = "event_time") -> Delta:
     """
     if not by >= 0:
         raise OptionError(f"expected a number that is not negative, got {by!r}", where="delta: by")
-    return Delta(of, by, _order(order, "delta"))
+    return Delta(of, by, _require_order(order, "delta"))
 
 
 def punctuation(when: str, *, order: Order = "event_time") -> Punctuation:
-    """The row that satisfies `when` closes the window and is in it.
+    """The row that satisfies `when` closes the window and belongs to it.
 
     >>> punctuation("kind = 'auction_closed'")
     Punctuation(when="kind = 'auction_closed'")
     """
-    return Punctuation(when, _order(order, "punctuation"))
+    return Punctuation(when, _require_order(order, "punctuation"))
 
 
 def landmark(
@@ -228,23 +228,26 @@ def landmark(
             hint="landmark(when=\"kind = 'open'\") or landmark(reset='1 day', step='1 hour')",
         )
     if when is not None:
-        return Landmark(when=when, order=_order(order, "landmark"))
-    lengths = _positive(reset or "", "landmark: reset"), _positive(step or "", "landmark: step")
-    if lengths[0] % lengths[1]:
+        return Landmark(when=when, order=_require_order(order, "landmark"))
+    period, length = (
+        _parse_length(reset or "", "landmark: reset"),
+        _parse_length(step or "", "landmark: step"),
+    )
+    if period % length:
         raise OptionError(
-            f"expected `reset` to be a multiple of `step`, got {text(lengths[0])} and {text(lengths[1])}",
+            f"expected `reset` to be a multiple of `step`, got {text(period)} and {text(length)}",
             where="landmark",
         )
-    return Landmark(reset=lengths[0], step=lengths[1], order=_order(order, "landmark"))
+    return Landmark(reset=period, step=length, order=_require_order(order, "landmark"))
 
 
 def trailing(size: Duration) -> Trailing:
-    """One result per row, over the rows of `(t - size, t]`. Rows of equal time see each other.
+    """One result per row, over the rows of `(t - size, t]`; rows of equal time are in each other's result.
 
     >>> trailing("1 hour")
     Trailing(size='1 hour')
     """
-    return Trailing(_positive(size, "trailing: size"))
+    return Trailing(_parse_length(size, "trailing: size"))
 
 
 def state_ttl(ttl: Duration | None) -> int | None:
@@ -261,20 +264,20 @@ def state_ttl(ttl: Duration | None) -> int | None:
     return length
 
 
-def _positive(duration: Duration, where: str) -> int:
+def _parse_length(duration: Duration, where: str) -> int:
     length = microseconds(duration, where=where)
     if length == 0:
         raise OptionError(f"expected a duration above zero, got {duration!r}", where=where)
     return length
 
 
-def _at_least_one(number: int, where: str) -> int:
+def _require_rows(number: int, where: str) -> int:
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise OptionError(f"expected a whole number of rows, 1 or more, got {number!r}", where=where)
     return number
 
 
-def _order(order: str, where: str) -> Order:
+def _require_order(order: str, where: str) -> Order:
     if order not in ("event_time", "arrival"):
         raise OptionError(f'expected "event_time" or "arrival", got {order!r}', where=f"{where}: order")
     return order  # type: ignore[return-value]

@@ -12,7 +12,6 @@ from headrace import Pipeline, connect
 from headrace.debugging.state import state_of
 from headrace.errors import PlanError
 from headrace.lowering.patterns.match_recognize import Expressions
-from headrace.sql.match_recognize.aggregates import NAMES
 from headrace.sql.match_recognize.statement import split_statement
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
@@ -41,18 +40,6 @@ def matches(spark: SparkSession, inside: str, *values: int) -> list[dict[str, An
     rows = [{"v": v, "ts": i, "__ts": i, "__position": None} for i, v in enumerate(values, 1)]
     answer = step.driver(node.clause).run([{"rows": rows}, {"rows": [], "watermark": END}])
     return [row["__main"] for event in answer["events"] for row in event]
-
-
-def test_the_names_of_aggregates_are_sparks(spark: SparkSession) -> None:
-    functions = spark._jvm.org.apache.spark.sql.catalyst.analysis.FunctionRegistry.builtin()  # type: ignore[union-attr]
-    actual = set()
-    listed = functions.listFunction()
-    for i in range(listed.size()):
-        name = listed.apply(i)
-        if functions.lookupFunction(name).get().getGroup() == "agg_funcs":
-            actual.add(name.funcName())
-    others = {"first", "last", "grouping", "grouping_id"}
-    assert sorted(actual - others | {"schema_of_variant_agg"}) == sorted(NAMES)
 
 
 @pytest.mark.parametrize(

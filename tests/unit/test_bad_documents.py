@@ -643,6 +643,11 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         f"p.yaml:5:25: lookup has no connector\n  hint: one of {KINDS}: {{...}}",
     ),
     (
+        "a concurrency that is text",
+        step("{from: tx, lookup: {files: {path: h.csv}, on: id, concurrency: many}}"),
+        "p.yaml:5:69: expected a whole number, got `many`",
+    ),
+    (
         "an unknown kind of lookup",
         step("{from: tx, lookup: {files: {path: h.csv}, on: id, how: outer}}"),
         "p.yaml:5:61: expected one of inner, left, got `outer`\n  hint: Known: inner, left",

@@ -17,7 +17,7 @@ from headrace.checkpoints.layout import END_MS, checkpoint_of, progress_of
 from headrace.debugging.replay import NotReplayable, replay_input
 from headrace.debugging.state_entries import MATCHES, StateFiles
 from headrace.spark.gateway import java_frame, java_list, kernel
-from headrace.steps.patterns.declaration import GIVEN, PatternDeclaration
+from headrace.steps.patterns.declaration import COLUMN_PREFIX, PatternDeclaration
 from headrace.steps.patterns.match_recognize import RowPattern
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Inquiry:
     def _read(self, text: str) -> Any:
         """Parse the response of the kernel, and insert the conditions as the user wrote them."""
         report = json.loads(
-            re.sub(rf"{GIVEN}\d+", lambda match: json.dumps(self._conditions[match[0]])[1:-1], text)
+            re.sub(rf"{COLUMN_PREFIX}\d+", lambda match: json.dumps(self._conditions[match[0]])[1:-1], text)
         )
         if isinstance(self.node, RowPattern):
             _add_conditions(report, {name: text.text for name, text in self.node.clause.define})

@@ -13,7 +13,6 @@ from headrace.errors import OptionError, did_you_mean
 Contiguity = Literal["first", "next", "followed_by", "followed_by_any", "not_next", "not_followed_by"]
 Repeats = Literal["relaxed", "consecutive", "combinations"]
 SkipKind = Literal["none", "past_last", "to_next", "to_first", "to_last"]
-Order = Literal["event_time", "arrival"]
 
 _CALL = re.compile(r"(to_first|to_last)\((.+)\)")
 

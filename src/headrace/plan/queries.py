@@ -74,8 +74,7 @@ def is_dead_letters(graph: Graph, ref: Ref) -> bool:
 
     They are collected on the driver and delivered with the rows of an epoch.
     """
-    roots = _Planner(graph).roots(ref)
-    return all(root.output == FAULTS or is_collected(graph, root) for root in roots)
+    return all(root.output == FAULTS or is_collected(graph, root) for root in _roots(graph, ref))
 
 
 def is_collected(graph: Graph, ref: Ref) -> bool:
@@ -94,26 +93,15 @@ class _Planner:
         self.dead_letter_sinks: dict[str, list[str]] = {}
 
     def add_stateful(self, node: Node) -> None:
-        roots = [root for ref in node.inputs for root in self.roots(ref)]
+        roots = [root for ref in node.inputs for root in _roots(self.graph, ref)]
         self.drafts[node.name] = _Draft(node.name, Ref(node.name), roots=_unique(roots))
 
     def add_sink(self, sink: Sink) -> None:
-        roots = _unique(self.roots(sink.input))
+        roots = _unique(_roots(self.graph, sink.input))
         if len(roots) == 1 and is_collected(self.graph, roots[0]):
             self.dead_letter_sinks.setdefault(roots[0].step, []).append(sink.name)
         else:
             self._draft_for(sink, roots).sinks.append(sink.name)
-
-    def roots(self, ref: Ref) -> list[Ref]:
-        """Return the outputs at which the stateless steps before `ref` begin."""
-        node = self.graph[ref.step]
-        if (
-            node.runs_once(self.graph)
-            or isinstance(node, Source | FrameSource)
-            or is_collected(self.graph, ref)
-        ):
-            return [ref]
-        return [root for before in node.inputs for root in self.roots(before)]
 
     def _draft_for(self, sink: Sink, roots: list[Ref]) -> _Draft:
         """Return the query that feeds the sink: that of its stateful step or source, or a separate one."""
@@ -164,14 +152,14 @@ class _Planner:
             ref = todo.pop()
             if ref == Ref(node.name):
                 return True
-            todo += [] if ref in self.roots(ref) else self.graph[ref.step].inputs
+            todo += [] if ref in _roots(self.graph, ref) else self.graph[ref.step].inputs
         return False
 
     def _draft_of(self, node: Source | FunctionStep) -> _Draft:
         """Return a query for the dead letters of a step whose rows no sink reads."""
         if isinstance(node, Source):
             return self._draft_of_source(node.name)
-        roots = _unique(self.roots(Ref(node.name)))
+        roots = _unique(_roots(self.graph, Ref(node.name)))
         if len(roots) == 1 and self.graph[roots[0].step].runs_once(self.graph):
             return self.drafts[roots[0].step]
         return self.drafts.setdefault(node.name, _Draft(node.name, Ref(node.name), roots=roots))
@@ -239,6 +227,14 @@ def _row_by_row(graph: Graph, ref: Ref) -> bool:
     return isinstance(node, Source) or (
         node.row_by_row and all(_row_by_row(graph, before) for before in node.inputs)
     )
+
+
+def _roots(graph: Graph, ref: Ref) -> list[Ref]:
+    """Return the outputs at which the stateless steps before `ref` begin."""
+    node = graph[ref.step]
+    if node.runs_once(graph) or isinstance(node, Source | FrameSource) or is_collected(graph, ref):
+        return [ref]
+    return [root for before in node.inputs for root in _roots(graph, before)]
 
 
 def _unique(refs: list[Ref]) -> list[Ref]:

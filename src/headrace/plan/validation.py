@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from headrace.errors import Problem, did_you_mean
 from headrace.plan.changes import are_panes
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
+from headrace.steps.endpoints.sink import Sink
 from headrace.steps.facts import duplicates
 from headrace.steps.traits import Finding
 
@@ -113,9 +115,10 @@ def _stateful_inputs(graph: Graph, node: Node) -> Iterator[Ref]:
 
 def _check_target(graph: Graph, node: Node) -> Iterator[Finding]:
     """Reject two sinks with the same target, which would overwrite or mix rows."""
-    earlier = graph.sinks[: graph.sinks.index(node)] if node in graph.sinks else []
-    target = node.connector.target() if node in graph.sinks else None
-    for sink in earlier:
-        if target is not None and sink.connector.target() == target:
+    target = node.connector.target() if isinstance(node, Sink) else None
+    if target is None:
+        return
+    for sink in itertools.takewhile(lambda other: other is not node, graph.sinks):
+        if sink.connector.target() == target:
             hint = "write a union of the two streams, or to another table or directory"
             yield Finding(f"`{sink.name}` writes to the same target, {target}", hint)

@@ -1,8 +1,7 @@
 """Check SQL expressions without a JVM: syntax, unknown columns and functions, columns outside aggregates.
 
-sqlglot parses expressions, and `spark_functions.txt` lists the functions of the pinned Spark version. The
-checks never reject an expression that Spark accepts: what sqlglot cannot parse, or only a session can
-resolve, is left to Spark's analyzer when a run is planned.
+sqlglot parses the expressions. The checks never reject an expression that Spark accepts: what sqlglot cannot
+parse, or only a session can resolve, is left to Spark's analyzer when a run is planned.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from headrace.errors import did_you_mean, nearest
+from headrace.sql.functions import spark_functions
 from headrace.sql.parsing import describe_fault, parse_statements
 
 if TYPE_CHECKING:
@@ -55,7 +53,7 @@ def check_expression(text: str, columns: Collection[str] | None) -> Iterator[Exp
     if isinstance(tree, ExpressionFault):
         yield tree
     elif tree is not None:
-        yield from _unknown_functions(text)
+        yield from _unknown_functions(_function_names(text))
         yield from _unknown_columns(tree, columns)
 
 
@@ -94,7 +92,7 @@ def check_query(query: str) -> Iterator[ExpressionFault]:
         return
     qualified = {call.name for dot in tree.find_all(exp.Dot) for call in dot.find_all(exp.Anonymous)}
     names = (call.name for call in tree.find_all(exp.Anonymous) if call.name not in qualified)
-    yield from _unknown(dict.fromkeys(names))
+    yield from _unknown_functions(names)
 
 
 def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> Iterator[ExpressionFault]:
@@ -124,13 +122,6 @@ def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> 
             )
 
 
-@cache
-def spark_functions() -> dict[str, bool]:
-    """Return Spark's built-in functions; the value is true for aggregates."""
-    lines = files(__package__).joinpath("spark_functions.txt").read_text(encoding="utf-8").splitlines()
-    return {name: bool(kind) for name, _, kind in (line.partition(" ") for line in lines)}
-
-
 def _parse(text: str) -> exp.Expr | ExpressionFault | None:
     """Parse an expression; None if only Spark can parse it."""
     import sqlglot  # a local import: it is half of the start-up time of a command
@@ -155,13 +146,9 @@ def _hint_of_syntax(text: str) -> str:
     return ""
 
 
-def _unknown_functions(text: str) -> Iterator[ExpressionFault]:
-    yield from _unknown(dict.fromkeys(_function_names(text)))
-
-
-def _unknown(functions: Iterable[str]) -> Iterator[ExpressionFault]:
+def _unknown_functions(names: Iterable[str]) -> Iterator[ExpressionFault]:
     known = spark_functions()
-    for name in functions:
+    for name in dict.fromkeys(names):
         if name.lower() not in known and name.lower() not in _GRAMMAR and not _session_has(name):
             near = nearest(name.lower(), known)
             yield ExpressionFault(f"unknown function `{name}`", f"did you mean `{near}`?" if near else "")
@@ -191,14 +178,9 @@ def _unknown_columns(tree: exp.Expr, columns: Collection[str] | None) -> Iterato
     if columns is None or tree.find(exp.Subquery, exp.Exists, exp.Table):
         return
     known = {name.lower() for name in columns}
-    for name in dict.fromkeys(_columns(tree)):
+    for name in dict.fromkeys(column for column, *_ in _column_parts(tree)):
         if name.lower() not in known:
             yield ExpressionFault(f"unknown column `{name}`", did_you_mean(name, columns))
-
-
-def _columns(tree: exp.Expr) -> Iterator[str]:
-    """Yield the first part of every column reference, lambda variables and keyword names left out."""
-    yield from (name for name, *_ in _column_parts(tree))
 
 
 def _column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SqlFacts:
-    """The tables of a query in order, whether it groups, joins or deduplicates, and its `MATCH_RECOGNIZE`."""
+    """Facts about a query: the tables that it reads in order, its state and its `MATCH_RECOGNIZE`."""
 
     tables: tuple[str, ...]
-    groups: bool
+    stateful: bool
+    """True if it groups, joins, aggregates or deduplicates."""
     joins: bool = False
+    """True if it joins streams."""
     split: SplitStatement | None = None
 
 
@@ -28,7 +30,7 @@ def read(query: str, *, where: str) -> SqlFacts:
     """Return the facts of a query.
 
     >>> read("select country, count(*) n from tx group by country", where="report")
-    SqlFacts(tables=('tx',), groups=True, joins=False, split=None)
+    SqlFacts(tables=('tx',), stateful=True, joins=False, split=None)
 
     Raises:
         OptionError: the text is not a single query; with line and column.
@@ -37,21 +39,21 @@ def read(query: str, *, where: str) -> SqlFacts:
     facts = _read(split.rest if split else query, where)
     if split is None:
         return facts
-    if facts.groups or len(_tables(split.rest, where)) > 1:
-        what = "groups, joins or aggregates" if facts.groups else "reads another table"
+    if facts.stateful or len(_tables(split.rest, where)) > 1:
+        what = "groups, joins or aggregates" if facts.stateful else "reads another table"
         raise OptionError(
             f"a query over MATCH_RECOGNIZE can only select columns and rows of the matches; this one {what}",
             where=where,
             hint="return the matches from this step and continue in the next one",
         )
-    if split.input_query is not None and _read(split.input_query.to_sql([]), where).groups:
+    if split.input_query is not None and _read(split.input_query.to_sql([]), where).stateful:
         raise OptionError(
             "the input of MATCH_RECOGNIZE can only select columns and rows; this one groups, joins or "
             "aggregates",
             where=where,
             hint="move the input query to a separate step",
         )
-    return SqlFacts(facts.tables, groups=False, split=split)
+    return SqlFacts(facts.tables, stateful=False, split=split)
 
 
 def has_outer_join(query: str) -> bool:

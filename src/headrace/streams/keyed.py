@@ -25,11 +25,16 @@ if TYPE_CHECKING:
 
 
 class KeyedStream(Stage):
-    """Rows grouped by key. Stateless verbs, such as `where`, change the rows and keep the key.
+    """Rows grouped by key.
+
+    Stateless verbs, such as `where` and `with_columns`, change the rows and return the same stage with the
+    same keys. A key is an expression, which the stateful step evaluates on the rows that it reads: if
+    `with_columns` replaces a key column, rows are grouped by the new value, and if a key column is dropped,
+    the key is a plan error.
 
     >>> from headrace import Pipeline, connect
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
-    >>> tx.key_by("card").aggregate("totals", total="sum(amount)")
+    >>> tx.key_by("card").where("amount > 0").aggregate("totals", total="sum(amount)")
     <totals of p>
     """
 

@@ -191,12 +191,18 @@ class Pipeline:
         ...         pattern (down{3,}) define down as down.price < prev(down.price))''')
         <falls of stocks>
         """
+        return self.add_query(name, query, {})
+
+    def add_query(self, name: str, query: str, tables: Mapping[str, Ref]) -> Queried:
+        """Add a step in Spark SQL over named streams and these tables."""
         from headrace.streams.queried import Queried
 
-        names = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
-        return Queried(self, self.add(sql_node(name, query, names, timed=self.tables_with_time())))
+        named = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
+        return Queried(
+            self, self.add(sql_node(name, query, {**named, **tables}, timed=self._tables_with_time()))
+        )
 
-    def tables_with_time(self) -> dict[str, Ref]:
+    def _tables_with_time(self) -> dict[str, Ref]:
         """Return the timed rows of streams with one declaration of time, by name, for `MATCH_RECOGNIZE`."""
         times: dict[str, list[Ref]] = {}
         for node in self._nodes.values():
@@ -288,9 +294,9 @@ class Pipeline:
         except HeadraceError as error:
             raise clean_traceback(error) from None
 
-    def add(self, node: Node, *, place: str = "", parts: Mapping[str, str] | None = None) -> Ref:
-        """Add a node to the plan; a duplicate name is a plan error. `parts`: the places of document keys."""
-        place = place or _calling_place()
+    def add(self, node: Node) -> Ref:
+        """Add a node to the plan and return its main output; a duplicate name is a plan error."""
+        place = _calling_place()
         if not node.anonymous and not NAME.fullmatch(node.name):
             self._problems.append(
                 Problem(
@@ -308,7 +314,6 @@ class Pipeline:
             )
         self._nodes.setdefault(node.name, node)  # keep the first, so that the error is reported once
         self._places.setdefault(node.name, place)
-        self._places |= {f"{node.name}/{part}": where for part, where in (parts or {}).items()}
         return Ref(node.name, node.outputs[0] if node.outputs else "")
 
     def generate_name(self, after: Ref, verb: str) -> str:

@@ -153,8 +153,8 @@ class Stage:
         return frame_of(self._pipeline.graph, self._ref, **options)
 
     def _then(self, node: Node) -> Self:
-        """Add a step to the pipeline and return the same stage after it."""
-        return type(self)(self._pipeline, self._pipeline.add(node))
+        """Add a step to the pipeline and return the stage after it."""
+        raise NotImplementedError
 
     def _side_output(self, name: str) -> Stream:
         """Return a side output of this step, without time."""
@@ -197,10 +197,14 @@ class SinkHandle:
         return f"<sink {self.name} of {self.pipeline.name}>"
 
 
-def require_same_pipeline(pipeline: Pipeline, other: Rows, name: str) -> None:
-    """Reject an input of the step `name` that belongs to another pipeline."""
+def require_same_pipeline(pipeline: Pipeline, other: Rows, where: str) -> None:
+    """Reject an input that belongs to another pipeline.
+
+    Raises:
+        OptionError: it does; `where` is the location of the step.
+    """
     if other._pipeline is not pipeline:
-        raise OptionError("expected a stream of the same pipeline", where=f"`{name}`")
+        raise OptionError("expected a stream of the same pipeline", where=where)
 
 
 def missing_attribute(handle: Any, name: str, timed: type) -> Any:

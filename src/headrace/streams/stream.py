@@ -17,7 +17,7 @@ from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.tables.join import At, TableHow, TableJoinKeywords
 from headrace.streams.functions import FunctionVerbs
 from headrace.streams.keyed import KeyedStream, Updates
-from headrace.streams.rows import Rows, missing_attribute
+from headrace.streams.rows import Rows, missing_attribute, require_same_pipeline
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -103,8 +103,7 @@ class Stream(FunctionVerbs):
         for other in others:
             if not isinstance(other, Rows):
                 raise OptionError(f"expected a stream, got {other!r}", where=where)
-            if other._pipeline is not self._pipeline:
-                raise OptionError("expected a stream of the same pipeline", where=where)
+            require_same_pipeline(self._pipeline, other, where)
         refs = (self._ref, *(other._ref for other in others))
         return self._then(Union(name or self._new_name("union"), refs))
 
@@ -190,13 +189,7 @@ class Stream(FunctionVerbs):
 
     def sql(self, name: str, query: str, /) -> Queried:
         """Add a step in Spark SQL: this stream is the table `this`; named streams are tables, too."""
-        from headrace.steps.rows.sql import sql_node
-        from headrace.streams.queried import Queried
-
-        known = {node.name: Ref(node.name) for node in self._pipeline.graph if not node.anonymous}
-        timed = self._pipeline.tables_with_time()
-        node = sql_node(name, query, {**known, "this": self._ref}, timed=timed)
-        return Queried(self._pipeline, self._pipeline.add(node))
+        return self._pipeline.add_query(name, query, {"this": self._ref})
 
     def key_by(self, *columns: str, **named: str | Column) -> KeyedStream:
         """Group by columns or expressions. A null key is a key."""

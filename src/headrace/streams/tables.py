@@ -1,17 +1,15 @@
-"""`Table`: the changelog of a table; `KeyedTable`: its rows grouped by key."""
+"""`Table`: the changelog of a table; `LatestTable`: that of `latest`; `KeyedTable`: rows grouped by key."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError
 from headrace.steps.base import Ref
-from headrace.steps.expressions import Named, expression_of, key_expressions
+from headrace.steps.expressions import key_expressions
 from headrace.steps.joins.sides import OnColumns
 from headrace.steps.tables.join import At, TablesHow, table_join
-from headrace.steps.tables.latest import Latest
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows, require_same_pipeline
 
@@ -131,25 +129,5 @@ def add_table_join(
     if not isinstance(right, Rows):
         hint = "such as users.key_by('id').latest('current_users')"
         raise OptionError(f"expected a table, got {right!r}", where=f"`{name}`", hint=hint)
-    require_same_pipeline(pipeline, right, name)
+    require_same_pipeline(pipeline, right, f"`{name}`")
     return pipeline.add(table_join(name, left, right._ref, on=on, at=at, how=how, select=select))
-
-
-def latest_table(
-    pipeline: Pipeline,
-    ref: Ref,
-    name: str,
-    keys: Named,
-    *,
-    delete_when: str | Column | None = None,
-    ttl: Duration | None = None,
-) -> LatestTable:
-    """Add `latest` to a pipeline and return its table."""
-    node = Latest(
-        name,
-        ref,
-        keys,
-        None if delete_when is None else expression_of(delete_when),
-        None if ttl is None else microseconds(ttl, where=f"`{name}`: ttl"),
-    )
-    return LatestTable(pipeline, pipeline.add(node))

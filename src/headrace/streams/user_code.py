@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from headrace.errors import OptionError, did_you_mean
 from headrace.steps.base import DEAD_LETTERS, Ref
 from headrace.streams.stream import Stream
@@ -49,7 +51,7 @@ class Processed(Stream):
     <split.large of p>
     """
 
-    stage_after = Stream
+    stage_after: ClassVar[type[Stream]] = Stream
 
     @property
     def dead_letters(self) -> Stream:
@@ -63,16 +65,10 @@ class Processed(Stream):
             raise OptionError(
                 f"unknown output `{name}`", where=f"`{self._ref}`", hint=did_you_mean(name, outputs)
             )
-        return self._side_stage(Ref(self._ref.step, name))
-
-    def _side_stage(self, ref: Ref) -> Stream:
-        return Stream(self._pipeline, ref)
+        return self.stage_after(self._pipeline, Ref(self._ref.step, name))
 
 
 class TimedProcessed(TimedStream, Processed):
     """The rows that a processor emitted; each has the time of its row or timer."""
 
     stage_after = TimedStream
-
-    def _side_stage(self, ref: Ref) -> Stream:
-        return TimedStream(self._pipeline, ref)

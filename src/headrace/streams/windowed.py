@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class WindowedStream(Stage):
-    """Rows grouped by window. Stateless verbs, such as `where`, change the rows.
+    """Rows grouped by window.
+
+    Stateless verbs, such as `where`, change the rows and keep the window, the emission and the keys.
 
     >>> from headrace import Pipeline, connect, triggers, windows
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
@@ -140,5 +142,5 @@ def right_stream(name: str, pipeline: Pipeline, right: TimedStream) -> Ref:
     if not isinstance(right, Rows):
         hint = "such as orders.event_time('at')"
         raise OptionError(f"expected a stream with time, got {right!r}", where=f"`{name}`", hint=hint)
-    require_same_pipeline(pipeline, right, name)
+    require_same_pipeline(pipeline, right, f"`{name}`")
     return right._ref

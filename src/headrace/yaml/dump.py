@@ -29,8 +29,8 @@ from headrace.yaml.errors import ErrorCollector
 from headrace.yaml.printing import print_document
 
 Keys = dict[str, Any]
-Entry = tuple[Node, ...]
-"""The nodes of an entry, in order."""
+EntryNodes = tuple[Node, ...]
+"""The nodes of an entry of the document, in order."""
 
 
 def dump(graph: Graph) -> str:
@@ -56,7 +56,7 @@ def dump(graph: Graph) -> str:
             graph.where(frame), "a DataFrame cannot be written in a document", "read it from a connector"
         )
 
-    def write(entry: Entry, convert: Callable[[Entry, FoldedPlan], Keys]) -> Keys | None:
+    def write(entry: EntryNodes, convert: Callable[[EntryNodes, FoldedPlan], Keys]) -> Keys | None:
         return errors.attempt(_convert, graph, entry, plan, convert)
 
     sections = {
@@ -71,7 +71,7 @@ def dump(graph: Graph) -> str:
 
 
 def _convert(
-    graph: Graph, entry: Entry, plan: FoldedPlan, convert: Callable[[Entry, FoldedPlan], Keys]
+    graph: Graph, entry: EntryNodes, plan: FoldedPlan, convert: Callable[[EntryNodes, FoldedPlan], Keys]
 ) -> Keys:
     node = entry[0] if isinstance(entry[0], Source) else entry[-1]
     try:
@@ -80,14 +80,14 @@ def _convert(
         raise DocumentError([Problem(graph.where(node), error.what, error.hint)]) from None
 
 
-def _source(entry: Entry, plan: FoldedPlan) -> Keys:
+def _source(entry: EntryNodes, plan: FoldedPlan) -> Keys:
     source, *time = entry
     assert isinstance(source, Source)
     keys: Keys = SourceModel.from_values(source).document()
     return keys | _keys(time)
 
 
-def _step(entry: Entry, plan: FoldedPlan) -> Keys:
+def _step(entry: EntryNodes, plan: FoldedPlan) -> Keys:
     first, *rest = entry
     if isinstance(first, Union):
         streams = tuple(Ref(plan.reference(ref)) for ref in first.streams)
@@ -109,7 +109,7 @@ def _with_reference(node: Node, plan: FoldedPlan) -> Node:
     return dataclasses.replace(node, other=Ref(plan.reference(node.other)))
 
 
-def _sink(entry: Entry, plan: FoldedPlan) -> Keys:
+def _sink(entry: EntryNodes, plan: FoldedPlan) -> Keys:
     [sink] = entry
     assert isinstance(sink, Sink)
     keys: Keys = SinkModel.from_values(
@@ -118,7 +118,7 @@ def _sink(entry: Entry, plan: FoldedPlan) -> Keys:
     return keys
 
 
-def _keys(nodes: list[Node] | Entry) -> Keys:
+def _keys(nodes: list[Node] | EntryNodes) -> Keys:
     keys: Keys = {}
     for node in nodes:
         model = next(model for model in STEPS if model.represents(node))
@@ -137,17 +137,17 @@ class FoldedPlan:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._alias: dict[str, str] = {}
-        self._after: dict[str, Entry] = {}
-        self.sources: dict[str, Entry] = {node.name: self._fold_time(node) for node in graph.of(Source)}
+        self._after: dict[str, EntryNodes] = {}
+        self.sources: dict[str, EntryNodes] = {node.name: self._fold_time(node) for node in graph.of(Source)}
         for node in graph:
             self._fold_after(node)
-        self.steps: dict[str, Entry] = self._fold_steps()
+        self.steps: dict[str, EntryNodes] = self._fold_steps()
 
     def reference(self, ref: Ref) -> str:
         """Return the text by which the document refers to an output."""
         return self._alias.get(ref.step) or str(ref)
 
-    def _fold_time(self, node: Source) -> Entry:
+    def _fold_time(self, node: Source) -> EntryNodes:
         """Fold the time of a source into its entry, if all readers use the same time."""
         readers = self._graph.consumers[Ref(node.name)]
         times = [other for other in readers if isinstance(other, EventTime | ClockTime) and other.anonymous]
@@ -169,7 +169,7 @@ class FoldedPlan:
                 self._alias[last.name] = node.name
                 self._after[node.name] = (*self._after.get(node.name, ()), last)
 
-    def _fold_steps(self) -> dict[str, Entry]:
+    def _fold_steps(self) -> dict[str, EntryNodes]:
         entries = {
             node.name: self._entry(node)
             for node in self._graph
@@ -187,7 +187,7 @@ class FoldedPlan:
                 needed += [node.other.step for node in entries[name] if isinstance(node, TwoInputs)]
         return {name: entry for name, entry in entries.items() if name in written}
 
-    def _entry(self, node: Node) -> Entry:
+    def _entry(self, node: Node) -> EntryNodes:
         """Return the node and the anonymous nodes before and after it that can be in its entry."""
         entry = [node]
         while (before := self._before(entry[0])) is not None:

@@ -12,7 +12,7 @@ from ruamel.yaml.reader import ReaderError
 
 from headrace.errors import Problem
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
-from headrace.yaml.positions import Entry, Fields, Items, PlainScalar, Scalar, Value
+from headrace.yaml.positions import Fields, Items, KeyedValue, PlainScalar, Scalar, Value
 from headrace.yaml.variables import expand
 
 _TAG = "tag:yaml.org,2002:"
@@ -78,9 +78,9 @@ class _Reader:
             tag = str(self._resolver.resolve(ScalarNode, text, (True, False)))
         return Scalar(where, text, _plain_value(text, tag.removeprefix(_TAG)))
 
-    def _entries(self, node: MappingNode) -> dict[str, Entry]:
-        own: dict[str, Entry] = {}
-        merged: dict[str, Entry] = {}
+    def _entries(self, node: MappingNode) -> dict[str, KeyedValue]:
+        own: dict[str, KeyedValue] = {}
+        merged: dict[str, KeyedValue] = {}
         for key, item in node.value:
             where = self._where(key)
             if not isinstance(key, ScalarNode):
@@ -93,12 +93,12 @@ class _Reader:
                     where, f"duplicate key `{key.value}`", f"the first is at {first}; remove one"
                 )
             else:
-                own[key.value] = Entry(where, self.value(item))
+                own[key.value] = KeyedValue(where, self.value(item))
         return {**{k: v for k, v in merged.items() if k not in own}, **own}
 
-    def _merge(self, node: Node) -> dict[str, Entry]:
+    def _merge(self, node: Node) -> dict[str, KeyedValue]:
         nodes = node.value if isinstance(node, SequenceNode) else [node]
-        entries: dict[str, Entry] = {}
+        entries: dict[str, KeyedValue] = {}
         for other in nodes:
             if isinstance(other, MappingNode):
                 entries |= {k: v for k, v in self._entries(other).items() if k not in entries}
@@ -113,7 +113,7 @@ class _Reader:
 def expand_tree(value: Value, environment: Mapping[str, str], errors: ErrorCollector) -> Value:
     """Replace the variables in the texts of a tree."""
     if isinstance(value, Fields):
-        entries = {k: Entry(value.key_at(k), expand_tree(value[k], environment, errors)) for k in value}
+        entries = {k: KeyedValue(value.key_at(k), expand_tree(value[k], environment, errors)) for k in value}
         return Fields(value.where, entries)
     if isinstance(value, Items):
         return Items(value.where, tuple(expand_tree(item, environment, errors) for item in value.items))

@@ -41,8 +41,8 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A value of a mapping; `key_at` is the position of its key."""
+class KeyedValue:
+    """A value of a mapping, with the position of its key."""
 
     key_at: str
     value: Value
@@ -53,7 +53,7 @@ class Fields:
     """A mapping with text keys, in the order they were written."""
 
     where: str
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, KeyedValue] = field(default_factory=dict)
 
     def __contains__(self, key: str) -> bool:
         return key in self.entries
@@ -125,11 +125,11 @@ def replace_at(value: Value, path: Sequence[str | int], new: Scalar) -> Value:
     return replace_at(value, rest, new)
 
 
-def _child(value: Value, part: str | int) -> Entry | None:
+def _child(value: Value, part: str | int) -> KeyedValue | None:
     if isinstance(value, Fields):
         return value.entries.get(str(part))
     if isinstance(value, Items) and isinstance(part, int) and part < len(value.items):
-        return Entry(value.items[part].where, value.items[part])
+        return KeyedValue(value.items[part].where, value.items[part])
     return None
 
 
@@ -151,7 +151,7 @@ def _from_plain(content: Any, where: str, file: str, path: str) -> Value:
             inner = f"{path}.{key}" if path else str(key)
             key_at = _mark(content, "key", key, file) or f"{file}: {inner}"
             value_at = _mark(content, "value", key, file) or f"{file}: {inner}"
-            entries[str(key)] = Entry(key_at, _from_plain(item, value_at, file, inner))
+            entries[str(key)] = KeyedValue(key_at, _from_plain(item, value_at, file, inner))
         return Fields(where, entries)
     if isinstance(content, list | tuple):
         places = [_mark(content, "item", index, file) for index in range(len(content))]

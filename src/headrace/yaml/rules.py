@@ -26,7 +26,7 @@ from headrace.steps.grammar.patterns import PatternModel
 from headrace.steps.grammar.values import Expected, Flag, Text
 from headrace.yaml.errors import ErrorCollector, raise_problem, validate
 from headrace.yaml.parsing import build_tree, compose
-from headrace.yaml.positions import Entry, Fields, Scalar, Value
+from headrace.yaml.positions import Fields, KeyedValue, Scalar, Value
 from headrace.yaml.reading import read_mapping, read_text
 
 _ROW_HINT = "the columns of a row are `id` and `pattern`, and optionally `version` and `active`"
@@ -150,7 +150,7 @@ def _read_row(name: str, row: Mapping[str, str | None], where: str) -> Rule:
         raise_problem(where, "the pattern is missing", _ROW_HINT)
     content = read_mapping(_parse(pattern, where), expected="a pattern", hint=RuleModel.example)
     if version := row.get("version"):
-        entry = Entry(where, Scalar(where, version, version))
+        entry = KeyedValue(where, Scalar(where, version, version))
         content = replace(content, entries={**content.entries, "version": entry})
     rule = _read_rule(name, where, content)
     return replace(rule, active=rule.active and str(row.get("active") or "true").lower() not in _FALSE)

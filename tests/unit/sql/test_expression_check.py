@@ -66,7 +66,8 @@ def test_all_faults_are_reported() -> None:
     "text",
     ["sum(amount)", "max_by(card, amount)", "count(*)", "card", "1", "any(amount > 1)", "sum(amount) / "
                                                                                         "count(*)",
-     "percentile_cont(0.5) within group (order by amount)", "my_udaf.of(amount)"],
+     "percentile_cont(0.5) within group (order by amount)", "my_udaf.of(amount)",
+     "schema_of_variant_agg(place)"],
 )  # fmt: skip
 def test_aggregate_is_valid(text: str) -> None:
     assert list(check_aggregate(text, COLUMNS, ["card"])) == []

@@ -21,7 +21,7 @@ from headrace.sql import facts
 )
 def test_words_of_clauses_can_be_columns_and_functions_after_group_by(query: str) -> None:
     assert facts.read(query, where="").tables == ("tx",)
-    assert facts.read(query, where="").groups
+    assert facts.read(query, where="").stateful
 
 
 def test_a_stream_cannot_be_sorted() -> None:

@@ -1,4 +1,4 @@
-"""Each call returns the next stage, so a wrong order isn't there to be called."""
+"""Each call returns the next stage; a stage lacks the verbs of later stages."""
 
 from __future__ import annotations
 
@@ -85,6 +85,28 @@ def test_keyed_and_windowed_streams_have_the_stateless_verbs(tx: SourceStream) -
     keyed.write("rows", connect.memory())
     windowed.write("windowed_rows", connect.memory())
     assert "large" in {step.name for step in totals._pipeline.check()}
+
+
+def test_stateless_verbs_of_a_keyed_stream_return_the_same_stage_with_the_same_keys(tx: SourceStream) -> None:
+    current = tx.event_time("ts").key_by("card").latest("current")
+    for keyed in (tx.key_by("card"), tx.event_time("ts").key_by(day="to_date(ts)"), current.key_by("card")):
+        for after in (
+            keyed.where("amount > 1"),
+            keyed.with_columns(cents="amount * 100"),
+            keyed.drop("amount"),
+        ):
+            assert (type(after), after._keys) == (type(keyed), keyed._keys)
+
+
+def test_key_of_a_keyed_stream_is_evaluated_on_the_rows_that_the_step_reads(tx: SourceStream) -> None:
+    keyed = tx.key_by("card")
+    totals = keyed.with_columns(card="upper(card)", step_name="upper").aggregate("totals", n="count(*)")
+    node = totals._pipeline.graph["totals"]
+    assert (node.inputs, node.key_names) == ((Ref("upper"),), ("card",))
+    totals._pipeline.check()
+    keyed.drop("card").aggregate("dropped", n="count(*)")
+    with pytest.raises(PlanError, match="`dropped`: unknown key column `card`"):
+        totals._pipeline.check()
 
 
 def test_a_join_and_a_union_take_no_keyed_stream(tx: SourceStream) -> None:

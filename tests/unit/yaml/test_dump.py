@@ -151,12 +151,13 @@ def test_long_sql_is_a_block_and_dollars_are_escaped() -> None:
 def test_a_column_of_pyspark_cannot_be_printed() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", feed(), schema="a int")
-    pipeline.add(Where("big", Ref("tx"), Opaque(object())), place="fraud.py:7")
+    pipeline.add(Where("big", Ref("tx"), Opaque(object())))
     with pytest.raises(DocumentError) as raised:
         pipeline.to_yaml()
-    assert str(raised.value) == (
-        "fraud.py:7: `big`: a pyspark Column cannot be written in a document\n  hint: write it as Spark SQL "
-        "text"
+    place, _, problem = str(raised.value).partition(": ")
+    assert place.startswith("test_dump.py:")
+    assert problem == (
+        "`big`: a pyspark Column cannot be written in a document\n  hint: write it as Spark SQL text"
     )
 
 
@@ -435,9 +436,8 @@ def test_long_lists_are_printed_one_item_a_line() -> None:
 def test_a_query_that_calls_a_stream_by_another_name_cannot_be_printed() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", feed(), schema="a int")
-    pipeline.add(Sql("report", "select a from payments", (("payments", Ref("tx")),)), place="fraud.py:7")
+    pipeline.add(Sql("report", "select a from payments", (("payments", Ref("tx")),)))
     with pytest.raises(DocumentError) as raised:
         pipeline.to_yaml()
-    assert str(raised.value) == (
-        "fraud.py:7: `report`: the query refers to `tx` as `payments`\n  hint: use the name of the stream"
-    )
+    problem = str(raised.value).partition(": ")[2]
+    assert problem == ("`report`: the query refers to `tx` as `payments`\n  hint: use the name of the stream")

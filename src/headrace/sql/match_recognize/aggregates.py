@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_WORDS = """
-    any any_value approx_count_distinct approx_percentile approx_top_k approx_top_k_accumulate
-    approx_top_k_combine array_agg avg bit_and bit_or bit_xor bitmap_and_agg bitmap_construct_agg
-    bitmap_or_agg bool_and bool_or collect_list collect_set collect_union corr count count_if count_min_sketch
-    covar_pop covar_samp every first_value histogram_numeric hll_sketch_agg hll_union_agg kll_merge_agg_bigint
-    kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint kll_sketch_agg_double kll_sketch_agg_float
-    kurtosis last_value listagg max max_by mean measure median min min_by mode percentile percentile_approx
-    percentile_cont percentile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
-    regr_sxy regr_syy schema_of_variant_agg skewness some std stddev stddev_pop stddev_samp string_agg sum
-    theta_intersection_agg theta_sketch_agg theta_union_agg try_avg try_sum tuple_intersection_agg_double
-    tuple_intersection_agg_integer tuple_sketch_agg_double tuple_sketch_agg_integer tuple_union_agg_double
-    tuple_union_agg_integer var_pop var_samp variance
-"""
-NAMES = frozenset(_WORDS.split())
+from headrace.sql.functions import spark_functions
+
+_NOT_OVER_A_MATCH = frozenset(["first", "last", "grouping", "grouping_id"])
+"""Aggregates of Spark that are navigations in `MATCH_RECOGNIZE`, or need GROUP BY."""
 
 OTHER_NAMES = {
     "approx_distinct": "approx_count_distinct",
@@ -46,16 +36,17 @@ _COMPOSED = {
 }
 """Aggregates of other engines, composed of Spark's. The first value of a key wins; nulls are ignored."""
 
-_ONLY_COMPOSED = {name for name, _ in _COMPOSED} - NAMES
+_OF_OTHER_ENGINES = {*OTHER_NAMES, *(name for name, _ in _COMPOSED)}
 
 
 def is_aggregate(name: str) -> bool:
-    """Return true for the name of an aggregate function.
+    """Return true for the lower-case name of an aggregate function.
 
-    >>> is_aggregate("sum"), is_aggregate("map_agg"), is_aggregate("upper")
-    (True, True, False)
+    >>> is_aggregate("sum"), is_aggregate("map_agg"), is_aggregate("upper"), is_aggregate("first")
+    (True, True, False, False)
     """
-    return name in NAMES or name in OTHER_NAMES or name in _ONLY_COMPOSED
+    in_spark = spark_functions().get(name, False) and name not in _NOT_OVER_A_MATCH
+    return in_spark or name in _OF_OTHER_ENGINES
 
 
 def compose_call(name: str, arguments: Sequence[str], kept: str = "") -> str | None:

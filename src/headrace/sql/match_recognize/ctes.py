@@ -29,15 +29,14 @@ def definitions(tokens: list[Token]) -> dict[str, Definition]:
     >>> list(definitions(tokens_of("with a as (select 1), b(x) as (select * from a) select * from b")))
     ['a', 'b']
     """
-    defined: dict[str, Definition] = {}
+    ctes: dict[str, Definition] = {}
+    follows = tokens[0].matches("WITH")
     i = 1
-    while (
-        i and tokens[0].matches("WITH") and (definition := _definition(tokens, i, dict(defined))) is not None
-    ):
-        defined[definition.name.lower()] = definition
+    while follows and (definition := _definition(tokens, i, dict(ctes))) is not None:
+        ctes[definition.name.lower()] = definition
         after = next(n for n, token in enumerate(tokens) if token.at >= definition.end)
-        i = after + 1 if tokens[after].matches(",") else 0
-    return defined
+        follows, i = tokens[after].matches(","), after + 1
+    return ctes
 
 
 def _definition(tokens: list[Token], i: int, before: Mapping[str, Definition]) -> Definition | None:

@@ -34,11 +34,11 @@ class InputQuery:
     items: tuple[Output | None, ...]
     """The selected columns; None is a star."""
     names: tuple[str, ...] = ()
-    over: InputQuery | None = None
+    inner: InputQuery | None = None
     """The query that this one reads instead of the stream."""
-    over_at: tuple[int, int] = (0, 0)
+    inner_at: tuple[int, int] = (0, 0)
     """The range of that query, or of its name, in the text."""
-    over_as: str = ""
+    inner_alias: str = ""
     """The alias of that query, if the text has none."""
 
     def outputs(self, columns: tuple[str, ...]) -> tuple[Output, ...]:
@@ -47,12 +47,12 @@ class InputQuery:
         >>> InputQuery("select *, a + 1 as b from s", 21, (None, ("b", None))).outputs(("a",))
         (('a', 'a'), ('b', None))
         """
-        below = self.over.outputs(columns) if self.over else tuple((column, column) for column in columns)
-        source = {name.lower(): column for name, column in below}
+        inputs = self.inner.outputs(columns) if self.inner else tuple((column, column) for column in columns)
+        source = {name.lower(): column for name, column in inputs}
         selected = [
             output
             for item in self.items
-            for output in (below if item is None else [(item[0], source.get((item[1] or "").lower()))])
+            for output in (inputs if item is None else [(item[0], source.get((item[1] or "").lower()))])
         ]
         if len(self.names) != len(selected):
             return tuple(selected)
@@ -67,10 +67,10 @@ class InputQuery:
         'select * from (select a , `p` from s) as `t` where a > 1'
         """
         text = self.text
-        if self.over is not None:
-            begin, end = self.over_at
-            called = f" as {_quote(self.over_as)}" if self.over_as else ""
-            text = f"{text[:begin]}({self.over._with_names(more)}){called}{text[end:]}"
+        if self.inner is not None:
+            begin, end = self.inner_at
+            alias = f" as {_quote(self.inner_alias)}" if self.inner_alias else ""
+            text = f"{text[:begin]}({self.inner._with_names(more)}){alias}{text[end:]}"
         if None in self.items or not more:
             return text
         listed = ", ".join(map(_quote, more))
@@ -92,14 +92,14 @@ class Input:
     input_query: InputQuery | None
     begin: int
     end: int
-    defined: str = ""
+    cte: str = ""
     """The common table expression that is read."""
-    called: str = ""
-    """The alias of the input, or its name."""
+    alias: str = ""
+    """The alias of the input, or the name of its table; empty for a subquery without an alias."""
 
 
-def read_input(reader: TokenReader, at: int, withs: Mapping[str, Definition]) -> Input:
-    """Read the input in front of the clause at token `at`; `withs` are the visible common table expressions.
+def read_input(reader: TokenReader, at: int, ctes: Mapping[str, Definition]) -> Input:
+    """Read the input in front of the clause at token `at`; `ctes` are the visible common table expressions.
 
     Raises:
         OptionError: the input is neither a stream nor a selection of its columns and rows.
@@ -109,25 +109,25 @@ def read_input(reader: TokenReader, at: int, withs: Mapping[str, Definition]) ->
     if tokens[i].matches(")") and (opened := _opening(tokens, i)) and not _is_query(tokens, opened):
         names = tuple(token.name for token in tokens[opened + 1 : i] if token.names)
         i = opened - 1
-    alias = i >= 1 and tokens[i].names and not tokens[i - 1].matches("FROM", ",")
-    called = tokens[i].name if alias else ""
-    if alias:
+    has_alias = i >= 1 and tokens[i].names and not tokens[i - 1].matches("FROM", ",")
+    alias = tokens[i].name if has_alias else ""
+    if has_alias:
         i -= 2 if tokens[i - 1].matches("AS") else 1
     if i >= 0 and tokens[i].matches(")"):
         opened = _opening(tokens, i)
-        inner = TokenReader(reader.statement, [*tokens[opened + 1 : i], _end(tokens[i])], reader.where)
-        table, input_query = _query(inner, names, withs)
-        return Input(table, input_query, tokens[opened].at, tokens[i].end, called=called)
+        inside = TokenReader(reader.statement, [*tokens[opened + 1 : i], _end(tokens[i])], reader.where)
+        table, input_query = _query(inside, names, ctes)
+        return Input(table, input_query, tokens[opened].at, tokens[i].end, alias=alias)
     table_token = tokens[i] if i >= 0 else tokens[at]
     if not table_token.names or table_token.matches("FROM") or (i and tokens[i - 1].matches(".")):
         _fail(reader, table_token)
-    called = called or table_token.name
-    if (defined := withs.get(table_token.name.lower())) is not None:
-        table, input_query = _read_definition(reader, defined)
+    alias = alias or table_token.name
+    if (cte := ctes.get(table_token.name.lower())) is not None:
+        table, input_query = _read_definition(reader, cte)
         input_query = replace(input_query, names=names or input_query.names)
-        return Input(table, input_query, table_token.at, table_token.end, table_token.name, called)
+        return Input(table, input_query, table_token.at, table_token.end, table_token.name, alias)
     renamed = InputQuery(f"select * from `{table_token.name}`", 9, (None,), names) if names else None
-    return Input(table_token.name, renamed, table_token.at, table_token.end, called=called)
+    return Input(table_token.name, renamed, table_token.at, table_token.end, alias=alias)
 
 
 def _read_definition(reader: TokenReader, definition: Definition) -> tuple[str, InputQuery]:
@@ -139,7 +139,7 @@ def _read_definition(reader: TokenReader, definition: Definition) -> tuple[str, 
 
 
 def _query(
-    reader: TokenReader, names: tuple[str, ...], withs: Mapping[str, Definition]
+    reader: TokenReader, names: tuple[str, ...], ctes: Mapping[str, Definition]
 ) -> tuple[str, InputQuery]:
     begin = reader.current
     if not reader.accept("SELECT") or reader.current.matches("DISTINCT"):
@@ -151,38 +151,38 @@ def _query(
     if not reader.accept("FROM"):
         _fail(reader, reader.current)
     source = reader.current
-    table, over, called = _source(reader, withs)
+    table, inner, alias = _source(reader, ctes)
     end = reader.tokens[reader.i - 1].end
-    if over is not None and (
+    if inner is not None and (
         reader.current.matches("AS") or (reader.current.names and not reader.current.matches("WHERE"))
     ):
-        called = ""
+        alias = ""
     while reader.current.kind != "end":
         if reader.current.matches(",", *NOT_ALLOWED):
             _fail(reader, reader.current)
         reader.skip_part()
     text = reader.statement[begin.at : reader.current.at]
     return table, InputQuery(
-        text, place.at - begin.at, tuple(items), names, over, (source.at - begin.at, end - begin.at), called
+        text, place.at - begin.at, tuple(items), names, inner, (source.at - begin.at, end - begin.at), alias
     )
 
 
-def _source(reader: TokenReader, withs: Mapping[str, Definition]) -> tuple[str, InputQuery | None, str]:
-    """Read the FROM of a query: the stream, the query between if there is one, and its alias."""
+def _source(reader: TokenReader, ctes: Mapping[str, Definition]) -> tuple[str, InputQuery | None, str]:
+    """Read the FROM of a query: the stream, the inner query if there is one, and its alias."""
     token = reader.advance()
     if token.matches("("):
         inside = reader.read_bracketed()
-        table, over = _query(TokenReader(reader.statement, inside, reader.where), (), withs)
-        return table, over, "t"
+        table, inner = _query(TokenReader(reader.statement, inside, reader.where), (), ctes)
+        return table, inner, "t"
     if not token.names:
         _fail(reader, token)
-    if (defined := withs.get(token.name.lower())) is None:
+    if (cte := ctes.get(token.name.lower())) is None:
         return token.name, None, ""
-    table, over = _read_definition(reader, defined)
-    if over.names and None in over.items:
-        what = f"`{defined.name}` has column names, but selects `*`"
+    table, inner = _read_definition(reader, cte)
+    if inner.names and None in inner.items:
+        what = f"`{cte.name}` has column names, but selects `*`"
         reader.fail(token, what, "select the columns, each AS its name")
-    return table, over, token.name
+    return table, inner, token.name
 
 
 def _item(reader: TokenReader) -> Output | None:

@@ -95,7 +95,9 @@ def _order(reader: TokenReader, draft: Draft, begin: Token) -> None:
         if reader.tokens[reader.i - 1].at < start.at:
             reader.fail_expected("a column to order by", [])
         text = reader.text_since(start)
-        descending = reader.accept("DESC") or (reader.accept("ASC") and False)
+        descending = reader.accept("DESC")
+        if not descending:
+            reader.accept("ASC")
         nulls_last = descending
         if reader.accept("NULLS"):
             nulls_last = not reader.accept("FIRST")

@@ -21,8 +21,6 @@ class SplitStatement:
     clause: MatchRecognize
     table: str
     rest: str
-    at: int
-    """Position of MATCH_RECOGNIZE."""
     input_query: InputQuery | None = None
     """The query between the table and the clause."""
 
@@ -31,8 +29,8 @@ def split_statement(query: str, *, where: str) -> SplitStatement | None:
     """Split a query at its MATCH_RECOGNIZE clause; None if it has none.
 
     >>> query = "select m.* from tx match_recognize (pattern (A) define A as v > 1) as m"
-    >>> found = split_statement(query, where="hits")
-    >>> found.table, found.rest.replace("  ", "")
+    >>> split = split_statement(query, where="hits")
+    >>> split.table, split.rest.replace("  ", "")
     ('tx', 'select m.* from tx as m')
 
     Common table expressions before the clause are part of its input and removed from the outer query.
@@ -50,26 +48,26 @@ def split_statement(query: str, *, where: str) -> SplitStatement | None:
             "expected one MATCH_RECOGNIZE, got a second one",
             "write a step for each and a union of both",
         )
-    withs = definitions(reader.tokens)
+    ctes = definitions(reader.tokens)
     at = reader.tokens[places[0]].at
-    source = read_input(reader, places[0], _visible(withs, at))
+    source = read_input(reader, places[0], _visible(ctes, at))
     _check_inner_with(reader, source)
     reader.i = places[0] + 1
     reader.expect("(")
     inside = reader.read_bracketed()
     end = reader.tokens[reader.i - 1].end
-    clause = read_clause(TokenReader(query, inside, where), source.called)
+    clause = read_clause(TokenReader(query, inside, where), source.alias)
     name = f"`{source.table}`" if source.end - source.begin > len(source.table) + 1 else source.table
-    if source.defined and not _is_alias(reader.current):
-        name = f"{name} as `{source.defined}`"
+    if source.cte and not _is_alias(reader.current):
+        name = f"{name} as `{source.cte}`"
     rest = query[: source.begin] + name + blank(query[source.begin + len(name) : end]) + query[end:]
-    return SplitStatement(clause, source.table, without_definitions(rest, withs, at), at, source.input_query)
+    return SplitStatement(clause, source.table, without_definitions(rest, ctes, at), source.input_query)
 
 
-def _visible(withs: Mapping[str, Definition], at: int) -> Mapping[str, Definition]:
+def _visible(ctes: Mapping[str, Definition], at: int) -> Mapping[str, Definition]:
     """Return the common table expressions that are visible at a position."""
-    around = next((definition for definition in withs.values() if definition.at < at < definition.end), None)
-    return withs if around is None else around.before
+    enclosing = next((cte for cte in ctes.values() if cte.at < at < cte.end), None)
+    return ctes if enclosing is None else enclosing.before
 
 
 def _is_alias(token: Token) -> bool:
@@ -80,7 +78,7 @@ def _is_alias(token: Token) -> bool:
 def _check_inner_with(reader: TokenReader, source: Input) -> None:
     """Raise an error if the clause reads a table of a WITH that is not at the start of the statement."""
     tokens = reader.tokens
-    if source.defined:
+    if source.cte:
         return
     for i, token in enumerate(tokens[1:-3], 1):
         defines = token.matches("WITH") and tokens[i + 2].matches("AS") and tokens[i + 3].matches("(")

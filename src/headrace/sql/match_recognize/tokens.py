@@ -83,15 +83,6 @@ def position_of(statement: str, at: int) -> str:
     return f"line {line}, column {at - (statement.rfind(chr(10), 0, at) + 1) + 1}"
 
 
-def fail(statement: str, at: int, what: str, *, where: str = "", hint: str = "") -> NoReturn:
-    """Raise an error with the position in the statement.
-
-    Raises:
-        OptionError: always, with line and column.
-    """
-    raise OptionError(f"SQL syntax error at {position_of(statement, at)}: {what}", where=where, hint=hint)
-
-
 class TokenReader:
     """A cursor over tokens that raises located errors for unexpected ones."""
 
@@ -139,7 +130,13 @@ class TokenReader:
         self.fail(self.current, f"expected {wanted}, got {self.current}", hint or similar)
 
     def fail(self, token: Token, what: str, hint: str = "") -> NoReturn:
-        fail(self.statement, token.at, what, where=self.where, hint=hint)
+        """Raise an error at a token.
+
+        Raises:
+            OptionError: always, with line and column.
+        """
+        position = position_of(self.statement, token.at)
+        raise OptionError(f"SQL syntax error at {position}: {what}", where=self.where, hint=hint)
 
     def skip_part(self) -> None:
         """Consume a token; after an opening bracket, all tokens up to the closing one."""

@@ -81,7 +81,7 @@ class DocumentModel(BaseModel):
             details = [problem_at((option,) if option in data else (), translate_error(error))]
         except ValidationError as error:
             errors = [item for item in error.errors() if item["loc"][:1] not in [(key,) for key in empty]]
-            details += [problem for item in errors if (problem := cls.explain(item, data)) is not None]
+            details += [problem for item in errors if (problem := cls.translate(item, data)) is not None]
         raise validation_error(details)
 
     @classmethod
@@ -108,7 +108,7 @@ class DocumentModel(BaseModel):
         return {field.alias or name: name for name, field in cls.model_fields.items()}
 
     @classmethod
-    def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
+    def translate(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
         """Translate an error about the keys of this mapping; None if it is a consequence of another error."""
         key = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
         if error["type"] == "extra_forbidden" and key:
@@ -184,7 +184,7 @@ def _drop_null(schema: JsonSchemaValue) -> None:
 
 
 class DeclarationModel(DocumentModel, Generic[T]):
-    """A mapping that describes a declaration such as a window."""
+    """A mapping that stands for a declaration such as a window; `from_values` is the inverse of `build`."""
 
     def check(self) -> None:
         self.build()
@@ -192,11 +192,6 @@ class DeclarationModel(DocumentModel, Generic[T]):
     @abstractmethod
     def build(self) -> T:
         """Return the declaration."""
-
-    @classmethod
-    @abstractmethod
-    def describe(cls, declaration: T) -> Self:
-        """Return the model of a declaration."""
 
 
 @dataclass(frozen=True)
@@ -215,9 +210,9 @@ class Written:
         )
 
 
-def describe_with(model: type[DeclarationModel[T]]) -> Written:
-    """Annotate the type of a declaration with the model that describes it in documents."""
-    return Written(model, model.build, lambda declaration: model.describe(declaration).document())
+def write_as(model: type[DeclarationModel[T]]) -> Written:
+    """Annotate the type of a declaration with its model in documents."""
+    return Written(model, model.build, lambda declaration: model.from_values(declaration).document())
 
 
 class OneKey(DeclarationModel[T]):

@@ -196,7 +196,7 @@ class ConnectorModel(DocumentModel):
             raise validation_error(errors)
 
     @classmethod
-    def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
+    def translate(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
         """Translate the errors about the connector; the base translates others."""
         key, kinds = str(error["loc"][0]) if error["loc"] else "", registry.kinds()
         words = [*(word for word in cls.field_names() if word != "connector"), *cls.siblings]
@@ -205,7 +205,7 @@ class ConnectorModel(DocumentModel):
             problem = invalid(f"{cls.label} has no connector", hint, kind=MISSING_KEY)
             return None if set(data) - set(words) else problem_at(error["loc"], problem)
         if error["type"] != "extra_forbidden" or len(error["loc"]) > 1:
-            return super().explain(error, data)
+            return super().translate(error, data)
         known = (*words, *kinds)
         if key in kinds:
             first = next(iter(data["connector"]))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
 from headrace.errors import did_you_mean
-from headrace.patterns.elements import Order, Skip, SkipKind, Within, skip_of
-from headrace.steps.grammar.model import DeclarationModel, DocumentModel, describe_with
+from headrace.patterns.elements import Skip, SkipKind, Within, skip_of
+from headrace.steps.grammar.model import DeclarationModel, DocumentModel, write_as
 from headrace.steps.grammar.pattern_steps import STEPS_EXAMPLE, PatternValue
 from headrace.steps.grammar.problems import collect_errors, expect, invalid, raise_at
 from headrace.steps.grammar.values import TEXT_SCHEMA, Expected, Length, NamedExpressions
 from headrace.triggers import LateRows
+from headrace.windows import Order
 
 OrderValue = Annotated[
-    Order, Field(description="The order in which rows are taken: `event_time` or `arrival`")
+    Order, Field(description="The order in which rows are processed: `event_time` or `arrival`")
 ]
 LateRowsValue = Annotated[
     LateRows, Field(description="`divert`: late rows are a side output; `count`: they are counted")
@@ -42,10 +43,6 @@ class WithinModel(DeclarationModel[Within]):
 
     def build(self) -> Within:
         return Within(**self.values())
-
-    @classmethod
-    def describe(cls, declaration: Within) -> Self:
-        return cls.from_values(declaration)
 
 
 def _skip(value: Any) -> Skip:
@@ -79,7 +76,7 @@ class PatternModel(DocumentModel):
     label = "match"
     example = STEPS_EXAMPLE
     pattern: PatternValue = Field(alias="steps", description="The steps of the pattern, in order")
-    within: Annotated[Within, describe_with(WithinModel)] = Field(
+    within: Annotated[Within, write_as(WithinModel)] = Field(
         default=Within(), description="The longest time from the first row to the last, or between rows"
     )
     skip: SkipValue = Field(default=Skip(), description="Where the search continues after a match")

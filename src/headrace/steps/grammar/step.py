@@ -56,11 +56,12 @@ class StepModel(DocumentModel):
         return cls.key in keys
 
     @classmethod
-    def explain(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
+    def translate(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
+        """Translate the error about a missing key; the base translates others."""
         if error["type"] == "missing" and error["loc"] == (KEY_BY,):
             problem = invalid(f"{cls.key} requires a key", "such as key_by: card", kind=MISSING_KEY)
             return problem_at(error["loc"], problem)
-        return super().explain(error, data)
+        return super().translate(error, data)
 
     def build(self, name: str, inputs: Inputs) -> Node:
         """Return the node of the step; the fields of the model are the attributes of the node."""

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from headrace import triggers
 from headrace.durations import text as duration_text
-from headrace.steps.grammar.model import DeclarationModel, DocumentModel, OneKey, describe_with
+from headrace.steps.grammar.model import DeclarationModel, DocumentModel, OneKey, write_as
 from headrace.steps.grammar.values import Expected, Flag, LengthText, Rows
 from headrace.triggers import Emission, LateRows, Mode, Trigger
 
@@ -67,8 +67,9 @@ class TriggerModel(OneKey[Trigger]):
         return make(*(part.build() if isinstance(part, TriggerModel) else part for part in parts))
 
     @classmethod
-    def describe(cls, declaration: Trigger) -> Self:
-        return cls.model_validate(_plain(declaration))
+    def from_values(cls, source: Trigger) -> Self:
+        """Return the model of a trigger."""
+        return cls.model_validate(_plain(source))
 
 
 def _plain(trigger: Trigger) -> dict[str, Any]:
@@ -111,17 +112,19 @@ class EmitModel(DeclarationModel[Emission]):
         return triggers.emission(**options | parts)
 
     @classmethod
-    def describe(cls, declaration: Emission) -> Self:
-        plain = _describe_trigger(declaration)
-        if declaration.lateness:
-            plain["lateness"] = duration_text(declaration.lateness)
+    def from_values(cls, source: Emission) -> Self:
+        """Return the model of an emission, in the short form if possible."""
+        plain = _plain_triggers(source)
+        if source.lateness:
+            plain["lateness"] = duration_text(source.lateness)
         for name in ("mode", "allow_loss", "late_rows"):
-            if getattr(declaration, name) != cls.model_fields[name].default:
-                plain[name] = getattr(declaration, name)
+            if getattr(source, name) != cls.model_fields[name].default:
+                plain[name] = getattr(source, name)
         return cls.model_validate(plain)
 
 
-def _describe_trigger(emission: Emission) -> dict[str, Any]:
+def _plain_triggers(emission: Emission) -> dict[str, Any]:
+    """Return the keys of a trigger: `early` and `late`, or `trigger` if it has another form."""
     trigger, implied = emission.trigger, triggers.AfterCount(1) if emission.lateness else None
     if not isinstance(trigger, triggers.AfterWatermark) or (trigger.late is None and implied is not None):
         return {"trigger": _plain(trigger)}
@@ -130,4 +133,4 @@ def _describe_trigger(emission: Emission) -> dict[str, Any]:
     return {key: _plain(part) for key, part in parts.items() if part is not None}
 
 
-EmitValue = Annotated[Emission, describe_with(EmitModel)]
+EmitValue = Annotated[Emission, write_as(EmitModel)]

@@ -1,4 +1,4 @@
-"""The types of values in documents: text, durations, columns, schemas, formats and connectors."""
+"""The types of values in documents: text, conditions, references, numbers, durations and columns."""
 
 from __future__ import annotations
 

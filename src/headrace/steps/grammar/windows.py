@@ -10,7 +10,7 @@ from pydantic import Field
 
 from headrace import windows
 from headrace.durations import text as duration_text
-from headrace.steps.grammar.model import DeclarationModel, OneKey, describe_with
+from headrace.steps.grammar.model import DeclarationModel, OneKey, write_as
 from headrace.steps.grammar.values import LengthText, Number, Rows, SqlText
 from headrace.windows import Order, Window
 
@@ -29,11 +29,12 @@ class WindowArguments(DeclarationModel[Window]):
         return type(self).make(**{name: getattr(self, name) for name in self.model_fields_set})
 
     @classmethod
-    def describe(cls, declaration: Window) -> Self:
-        defaults = {field.name: field.default for field in dataclasses.fields(declaration)}
-        if isinstance(declaration, windows.Count):
-            defaults["every"] = declaration.size
-        values = {name: getattr(declaration, name) for name in cls.model_fields}
+    def from_values(cls, source: Window) -> Self:
+        """Return the arguments of a window; those with the default value are not set."""
+        defaults = {field.name: field.default for field in dataclasses.fields(source)}
+        if isinstance(source, windows.Count):
+            defaults["every"] = source.size
+        values = {name: getattr(source, name) for name in cls.model_fields}
         changed = {name: value for name, value in values.items() if value != defaults[name]}
         return cls.model_validate({name: cls._plain(name, value) for name, value in changed.items()})
 
@@ -144,10 +145,11 @@ class WindowModel(OneKey[Window]):
         return window
 
     @classmethod
-    def describe(cls, declaration: Window) -> Self:
-        key = type(declaration).__name__.lower()
+    def from_values(cls, source: Window) -> Self:
+        """Return the model of a window, whose key is the name of its class."""
+        key = type(source).__name__.lower()
         model, _ = get_args(cls.model_fields[cls.field_names()[key]].annotation)
-        return cls.model_validate({key: model.describe(declaration)})
+        return cls.model_validate({key: model.from_values(source)})
 
 
-WindowValue = Annotated[Window, describe_with(WindowModel)]
+WindowValue = Annotated[Window, write_as(WindowModel)]

@@ -35,7 +35,7 @@ class IntervalJoin(JoinOn):
 
     @property
     def retention(self) -> tuple[int, int]:
-        """How long left and right rows wait for a partner, in microseconds."""
+        """The times that left and right rows wait for a partner, in microseconds."""
         lower, upper = self.within
         return max(upper, 0), max(-lower, 0)
 
@@ -55,11 +55,11 @@ class IntervalJoin(JoinOn):
 
     def description(self) -> list[str]:
         lower, upper = self.within
-        distance = f"within {text(upper)}" if -lower == upper else f"right - left from {format_bound(lower)}"
+        bounds = f"right - left from {format_bound(lower)} to {format_bound(upper)}"
         return [
             f"{self.how} join with {self.other}",
             describe_on(self.on),
-            distance if -lower == upper else f"{distance} to {format_bound(upper)}",
+            f"within {text(upper)}" if -lower == upper else bounds,
             f"where {self.where}" if self.where is not None else "",
             describe_columns(self.select) if self.select else "",
         ]

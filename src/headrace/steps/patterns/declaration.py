@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.patterns.elements import Either, Element, Group, Where
-from headrace.steps.expressions import Opaque
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -15,7 +14,8 @@ if TYPE_CHECKING:
     from headrace.steps.patterns.match import Match
 
 Time = Literal["event", "clock"]
-GIVEN = "__given"
+COLUMN_PREFIX = "__given"
+"""The prefix of the hidden columns that hold the pyspark Columns of a pattern."""
 
 
 class PatternDeclaration:
@@ -84,6 +84,6 @@ class PatternDeclaration:
     def _text(self, condition: Any) -> str:
         if isinstance(condition, str):
             return condition
-        name = f"{GIVEN}{len(self.columns)}"
-        self.columns[name] = condition.column if isinstance(condition, Opaque) else condition
+        name = f"{COLUMN_PREFIX}{len(self.columns)}"
+        self.columns[name] = condition
         return name

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from headrace.durations import text
 from headrace.errors import require_choice
-from headrace.patterns.elements import Order
 from headrace.steps.base import MAIN, Plan, out_of_order
 from headrace.steps.facts import Facts
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.traits import RealTimeNote
 from headrace.steps.unrouted import note_stateful
 from headrace.triggers import LateRows
+from headrace.windows import Order
 
 
 @dataclass(frozen=True)

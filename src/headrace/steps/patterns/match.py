@@ -11,7 +11,7 @@ from pydantic import Field
 from headrace.durations import Duration, text
 from headrace.errors import OptionError, reject_unknown_options
 from headrace.patterns.building import Pattern
-from headrace.patterns.elements import Order, Skip, Within, skip_of, within_of
+from headrace.patterns.elements import Skip, Within, skip_of, within_of
 from headrace.steps.base import MAIN, Plan, Ref
 from headrace.steps.expressions import Named, describe_columns, describe_keys, names_of, stable_names
 from headrace.steps.facts import Facts, late_facts
@@ -23,6 +23,7 @@ from headrace.steps.patterns.describe import describe_conditions, describe_patte
 from headrace.steps.patterns.keyed import KeyedPattern
 from headrace.steps.traits import Finding, StateBound, Tier
 from headrace.triggers import LateRows
+from headrace.windows import Order
 
 
 class MatchKeywords(TypedDict, total=False):

@@ -12,7 +12,6 @@ from pydantic import Field
 from headrace.connectors.base import Connector
 from headrace.durations import Duration, microseconds, text
 from headrace.errors import OptionError, reject_unknown_options
-from headrace.patterns.elements import Order
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
@@ -26,6 +25,7 @@ from headrace.steps.grammar.values import KeyColumns, Length
 from headrace.steps.patterns.keyed import KeyedPattern
 from headrace.steps.traits import Blocks, Finding, RealTimeNote, StateBound, Tier
 from headrace.triggers import LateRows
+from headrace.windows import Order
 
 FAULTS = "faults"
 """The side output of rules that cannot be used."""

@@ -21,7 +21,7 @@ from headrace.steps.expressions import Opaque
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue
 from headrace.steps.grammar.step import Inputs, StepModel
-from headrace.steps.grammar.values import Length, Names, Rows
+from headrace.steps.grammar.values import Length, Names
 from headrace.steps.rows.lookup_checks import check_loading
 from headrace.steps.traits import Finding, Tier, unknown_columns
 
@@ -204,14 +204,14 @@ class LookupOptions(ConnectorModel):
     refresh: Length | None = Field(
         default=None, description="`table`: how often it is reloaded; default: read when the run starts"
     )
-    cache: Rows | None = Field(
+    cache: int | None = Field(
         default=None, description="`key`: the number of keys that a worker caches; 0: none; default: 10,000"
     )
     ttl: Length | None = Field(
-        default=None, description="`key`: how long a cached answer is used; default: 1 minute"
+        default=None, description="`key`: the time to live of a cache entry; default: 1 minute"
     )
-    concurrency: Rows | None = Field(
-        default=None, description="`key`: HTTP requests that a task has in flight; default: 8"
+    concurrency: int | None = Field(
+        default=None, description="`key`: the number of concurrent HTTP requests of a task; default: 8"
     )
     on_miss: OnMiss | None = Field(
         default=None, description="`null`, `drop` or `dead_letter` for a row without a match"

@@ -28,19 +28,15 @@ class Sql(Node):
 
     query: str
     tables: tuple[tuple[str, Ref], ...]
-    groups: bool = False
-    """True if the query groups, joins or deduplicates, and is therefore stateful."""
+    stateful: bool = False
+    """True if the query groups, joins, aggregates or deduplicates."""
     joins: bool = False
     """True if it joins streams."""
     verb: ClassVar[str] = "sql"
 
     @property
-    def stateful(self) -> bool:
-        return self.groups
-
-    @property
     def updates(self) -> bool:
-        return self.groups and not self.joins  # Spark joins streams in append mode only
+        return self.stateful and not self.joins  # Spark joins streams in append mode only
 
     @property
     def inputs(self) -> tuple[Ref, ...]:
@@ -53,7 +49,7 @@ class Sql(Node):
     def check(self, plan: Plan) -> Iterator[Finding]:
         for fault in check_query(self.query):
             yield Finding(fault.problem, fault.hint, ("sql",))
-        if not self.groups and sql_facts.sorts_rows(self.query):
+        if not self.stateful and sql_facts.sorts_rows(self.query):
             what = "a stream has no end, so its rows cannot be sorted"
             yield Finding(what, "sort them in the target system, or use top_n", ("sql",))
         untimed = [name for name, ref in self.tables if not plan.facts(ref).timed]
@@ -62,19 +58,19 @@ class Sql(Node):
             yield Finding(what, "join the stream after event_time: event_time(..., name=...)", ("sql",))
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
-        if self.groups:
+        if self.stateful:
             what = "Spark drops late rows of this query and only counts them"
             yield Finding(what, "window(...).aggregate(...) sends them to .late")
 
     def tier(self, plan: Plan) -> Tier:
-        dropped = "; rows too late for its state are dropped by Spark" if self.groups else ""
+        dropped = "; rows too late for its state are dropped by Spark" if self.stateful else ""
         return Tier("native", f"Spark SQL{dropped}")
 
     def state_bound(self, plan: Plan) -> StateBound | None:
-        return StateBound("the state of Spark's operators") if self.groups else None
+        return StateBound("the state of Spark's operators") if self.stateful else None
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        if self.groups:
+        if self.stateful:
             yield Differs("Spark must be able to run the query in update mode")
 
     def description(self) -> list[str]:
@@ -111,7 +107,9 @@ def sql_node(
     if (split := facts.split) is not None:
         ref = (timed or {}).get(split.table, known[split.table])
         return RowPattern(name, ref, split.table, query, split.rest, split.clause, split.input_query)
-    return Sql(name, query, tuple((table, known[table]) for table in facts.tables), facts.groups, facts.joins)
+    return Sql(
+        name, query, tuple((table, known[table]) for table in facts.tables), facts.stateful, facts.joins
+    )
 
 
 class SqlModel(StepModel):

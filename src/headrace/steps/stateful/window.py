@@ -151,7 +151,7 @@ class WindowAggregate(KeyedNode):
         each = self.of_each_key
         match self.window:
             case Global():
-                return self._key_bound(f"one window{each}", "" if self.ttl else ", never expired")
+                return self._key_bound(f"one window{each}", ", never expired")
             case Trailing(size):
                 return StateBound(f"the rows{each} of the last {text(size + behind)}")
             case Session(gap):
@@ -161,15 +161,16 @@ class WindowAggregate(KeyedNode):
         resets = isinstance(self.window, Landmark) and self.window.reset
         until = ", and its number" if resets else ", until the row that closes it arrives"
         waits = f", and rows up to {text(behind)} behind" if behind else ""
-        return self._key_bound(f"the open window{each}{until}{waits}", "")
+        return self._key_bound(f"the open window{each}{until}{waits}")
 
-    def _key_bound(self, kept: str, suffix: str) -> StateBound:
+    def _key_bound(self, kept: str, without_ttl: str = "") -> StateBound:
+        """Return the bound of a window that has no end; `without_ttl` is added if keys do not expire."""
         if self.ttl is not None:
             return StateBound(f"{kept}, expired {text(self.ttl)} after its last row")
         if not self.keys:
-            return StateBound(kept + suffix)
+            return StateBound(kept + without_ttl)
         hint = "window(..., ttl=...) expires idle ones"
-        return StateBound(kept + suffix, f"the number of {self.key_text}", hint)
+        return StateBound(kept + without_ttl, f"the number of {self.key_text}", hint)
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         if self.native:

@@ -27,7 +27,7 @@ def keyed_columns(keys: Named, columns: tuple[str, ...] | None) -> tuple[str, ..
     return (*(name for name, key in keys if name != key), *columns)
 
 
-def joined_key(
+def result_key(
     left: Facts,
     right: Facts,
     on: tuple[tuple[str, str], ...],

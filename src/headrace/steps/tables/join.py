@@ -23,7 +23,7 @@ from headrace.steps.joins.sides import (
     key_pairs_of,
     selection_of,
 )
-from headrace.steps.tables.changelog import CHANGE, joined_key, row_columns
+from headrace.steps.tables.changelog import CHANGE, result_key, row_columns
 from headrace.steps.tables.latest import VERSIONS
 from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
@@ -104,7 +104,7 @@ class TableJoin(JoinOn):
         columns = self.result_columns(row_columns(left), row_columns(right))
         if self.moment(left) != "live":
             return Facts(columns=columns, timed=left.timed)
-        key = joined_key(left, right, self.on, columns, outer_right=self.outer_right)
+        key = result_key(left, right, self.on, columns, outer_right=self.outer_right)
         shown = None if columns is None else (*columns, CHANGE)
         return Facts(columns=shown, timed=left.timed, change="table", table_key=key)
 
@@ -204,7 +204,9 @@ class TableJoinOptions(JoinOnOptions):
 
     example = "such as {with: clicks, on: user, within: 15 minutes}, or {with: users, on: user, at: arrival}"
     other: Reference = Field(alias="with", description="The table: `latest`, `top_n`, a join or a CDC source")
-    at: At | None = Field(default=None, description="The moment at which a row of a stream meets the table")
+    at: At | None = Field(
+        default=None, description="The version of the table: `arrival`, `event_time` or `live`"
+    )
     how: TablesHow = Field(
         default="inner",
         description="`inner`: a row without a match is dropped; `left`: it passes with nulls; of two tables"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from headrace.steps.expressions import Named, PythonFold
+from headrace.steps.expressions import Named
 from headrace.steps.facts import Facts
 from headrace.steps.traits import Finding, StateBound
 from headrace.triggers import Emission
@@ -31,7 +31,7 @@ def describe_retractions(aggregates: Named) -> str:
 
 
 def _retraction(item: object) -> str:
-    calls = _CALL.findall(item) if isinstance(item, str) and not isinstance(item, PythonFold) else []
+    calls = _CALL.findall(item) if isinstance(item, str) else []
     if len(calls) == 1 and not calls[0][1]:
         if calls[0][0].lower() in _SUBTRACT:
             return "subtracts"

@@ -55,7 +55,7 @@ def obstacle(graph: Graph, ref: Ref) -> str:
             emits_all(step.emission) for step in windows
         ),
         "the keys of a SQL query with groups are unknown": any(
-            isinstance(step, Sql) and step.groups for step in before
+            isinstance(step, Sql) and step.stateful for step in before
         ),
         "another step has processed rows that are replaced later": graph.facts(ref).change
         in ("updates", "refinements")
