@@ -59,6 +59,7 @@ def job_message(feed: Feed, job: JobView, graph: dict[str, Any] | None) -> dict[
         "severity": health.severity,
         "state": f"{health.icon} {health.word}",
         "reason": health.reason,
+        "warned": job.warned,
         "actions": list(actions_of(job.state)),
         "kpi": kpis_of(job),
         "nodes": nodes,
