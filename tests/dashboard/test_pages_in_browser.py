@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from headrace.dashboard.feeds.base import AlertView, History, Viewer
+from headrace.dashboard.feeds.base import AlertView, ChartData
+from headrace.jobs.security.principals import Principal, Role
 from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_feed
 from tests.dashboard.simulated import SimulatedFeed
 
@@ -238,7 +239,7 @@ def test_dead_letters_are_tested_in_the_editor(simulated_url: str, open_page: Op
 
 
 def test_viewer_may_not_test(tmp_path: Path, open_page: OpenPage) -> None:
-    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+    with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
         page = open_page(f"{url}{JOB}/data")
         expect(page.get_by_role("link", name="Download")).to_be_visible()
         expect(page.get_by_role("link", name="Test in the editor")).to_have_count(0)
@@ -255,13 +256,13 @@ def test_alerts_list_their_rules(simulated_url: str, open_page: OpenPage) -> Non
 def test_users_are_listed_for_admins_only(tmp_path: Path, simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}/users")
     expect(page.get_by_role("row", name="ana admin")).to_be_visible()
-    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+    with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
         page.goto(f"{url}/users")
         expect(page.locator(".empty")).to_contain_text("may not list users")
 
 
 def test_viewer_is_refused(tmp_path: Path, open_page: OpenPage) -> None:
-    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+    with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
         page = open_page(url + JOB)
         expect(page.locator(".user")).to_have_text("eve")
         page.get_by_role("button", name="Stop").click()
@@ -320,8 +321,8 @@ def test_job_without_measurements_has_one_line_in_place_of_charts(
     tmp_path: Path, open_page: OpenPage
 ) -> None:
     class Unmeasured(SimulatedFeed):
-        def history(self, job: str, seconds: float) -> History:
-            return History({"t": []})
+        def history(self, job: str, seconds: float) -> ChartData:
+            return ChartData({"t": []})
 
     with serve_feed(Unmeasured(tmp_path)) as url:
         page = open_page(f"{url}{JOB}/metrics")
@@ -331,9 +332,9 @@ def test_job_without_measurements_has_one_line_in_place_of_charts(
 
 def test_charts_without_values_are_named_in_one_line(tmp_path: Path, open_page: OpenPage) -> None:
     class WithoutLag(SimulatedFeed):
-        def history(self, job: str, seconds: float) -> History:
+        def history(self, job: str, seconds: float) -> ChartData:
             whole = super().history(job, seconds)
-            return History({name: column for name, column in whole.columns.items() if "lag" not in name})
+            return ChartData({name: column for name, column in whole.columns.items() if "lag" not in name})
 
     with serve_feed(WithoutLag(tmp_path)) as url:
         page = open_page(f"{url}{JOB}/metrics")

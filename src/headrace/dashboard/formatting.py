@@ -19,24 +19,16 @@ def number(value: float | None, unit: str = "") -> str:
 
     >>> number(12_412, "rows/s"), number(3), number(0.25), number(999_600), number(None) == NOTHING
     ('12.4 k rows/s', '3', '0.25', '1 M', True)
+    >>> number(5_200_000, "B"), number(12, "B")
+    ('5.2 MB', '12 B')
     """
     if value is None:
         return NOTHING
     rounded = float(f"{value:.3g}")
     size, prefix = next(((size, prefix) for size, prefix in _SIZES if abs(rounded) >= size), (1.0, ""))
     digits = f"{float(f'{rounded / size:.3g}'):g}"
-    return " ".join(
-        filter(None, [digits, prefix if not unit.startswith("B") else "", unit and prefix_unit(prefix, unit)])
-    )
-
-
-def prefix_unit(prefix: str, unit: str) -> str:
-    """Return the unit; bytes take the prefix without a space.
-
-    >>> prefix_unit("M", "B"), prefix_unit("k", "rows")
-    ('MB', 'rows')
-    """
-    return f"{prefix}{unit}" if unit.startswith("B") else unit
+    units = [prefix + unit] if unit == "B" else [prefix, unit]
+    return " ".join(filter(None, [digits, *units]))
 
 
 def count(value: int | None) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace.dashboard import formatting as text
 from headrace.dashboard.charts import ALL
-from headrace.dashboard.feeds.base import Feed, JobView, StepFigures
+from headrace.dashboard.feeds.base import JobView, StepFigures
 from headrace.dashboard.health import actions_of, health_of, summary_of
 
 BUSY = 0.9
@@ -50,7 +50,7 @@ def job_cells(job: JobView) -> dict[str, Any]:
     }
 
 
-def job_message(feed: Feed, job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
+def job_message(job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
     """Return the message of the pages of one job."""
     health = health_of(job)
     nodes = {} if graph is None else {node["id"]: node_figures(job, node) for node in graph["nodes"]}

@@ -12,8 +12,7 @@ from headrace.checkpoints.comparison import Comparison
 from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard.feeds.base import (
     AlertView,
-    AttemptView,
-    History,
+    ChartData,
     JobFigures,
     JobView,
     RuleView,
@@ -23,7 +22,8 @@ from headrace.dashboard.feeds.base import (
 )
 from headrace.dashboard.feeds.series import SPARK_SECONDS, columns_of, sparkline_of
 from headrace.jobs.inquiries import Inquiry
-from headrace.jobs.model import Job
+from headrace.jobs.model import Attempt, Job
+from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
 from headrace.jobs.states import UnknownJobError
@@ -41,6 +41,12 @@ class ServiceFeed:
     def __init__(self, service: JobService) -> None:
         self._service = service
         self._sparklines: dict[str, tuple[float, list[float | None]]] = {}
+        self._kinds = {rule.label: rule.alert for rule in service.alert_rules}
+
+    @property
+    def policy(self) -> Policy:
+        """The access policy of the service."""
+        return self._service.policy
 
     def jobs(self) -> Sequence[JobView]:
         """Return all jobs."""
@@ -71,7 +77,7 @@ class ServiceFeed:
             return own or ""
         return own or str(self._service.directory(job).files)
 
-    def history(self, job: str, seconds: float) -> History:
+    def history(self, job: str, seconds: float) -> ChartData:
         """Return the metrics of the last seconds."""
         now = time.time()
         restarts = [(attempt.started, "restart") for attempt in self.attempts(job)][:-1]
@@ -81,14 +87,11 @@ class ServiceFeed:
             if each.name.startswith("before-")
         ]
         samples = self._service.history.read(job, now - seconds, now)
-        return History(columns_of(samples), [*restarts, *upgrades])
+        return ChartData(columns_of(samples), [*restarts, *upgrades])
 
-    def attempts(self, job: str) -> Sequence[AttemptView]:
+    def attempts(self, job: str) -> Sequence[Attempt]:
         """Return the attempts, newest first."""
-        return [
-            AttemptView(each.number, each.started, each.ended, each.exit_reason, each.error, each.pid)
-            for each in sorted(self._service.store.attempts(job), key=lambda each: -each.number)
-        ]
+        return self._service.store.attempts(job)[::-1]
 
     def log_file(self, job: str, attempt: int) -> Path:
         """Return the file with the output of an attempt."""
@@ -111,7 +114,7 @@ class ServiceFeed:
                 alert.rule.replace("_", " "),
                 alert.job,
                 names[alert.job],
-                severity_of(alert.rule),
+                self._severity(alert.rule),
                 alert.message,
                 alert.since,
                 alert.resolved,
@@ -158,6 +161,7 @@ class ServiceFeed:
     def _view(self, job: Job) -> JobView:
         snapshot = self._service.snapshot(job)
         figures = figures_of(snapshot)
+        alerts = sorted(snapshot["alerts"], key=lambda alert: self._severity(alert["rule"]) != "bad")
         return JobView(
             job.id,
             job.name,
@@ -173,10 +177,14 @@ class ServiceFeed:
             job.error,
             job.exit_reason,
             figures if job.state.active else without_rates(figures),
-            next((alert["message"] for alert in snapshot["alerts"]), ""),
+            next((alert["message"] for alert in alerts), ""),
             self._sparkline(job.id),
-            next((alert["since"] for alert in snapshot["alerts"]), 0.0),
+            next((alert["since"] for alert in alerts), 0.0),
         )
+
+    def _severity(self, rule: str) -> Severity:
+        """Return the severity of an alert: rows are lost or the job has ended, or it is slow."""
+        return "bad" if self._kinds.get(rule, rule) in _BROKEN else "warn"
 
     def _sparkline(self, job: str) -> list[float | None]:
         """Return the rates of the last 15 minutes; they are read from the store every few seconds."""
@@ -213,11 +221,6 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
         disorder.get("recommended_ms"),
         metrics.get("slowest_partition") or "",
     )
-
-
-def severity_of(rule: str) -> Severity:
-    """Return the severity of an alert: rows are lost and jobs end, or they are slow."""
-    return "bad" if rule in _BROKEN else "warn"
 
 
 def without_rates(figures: JobFigures) -> JobFigures:

@@ -16,7 +16,6 @@ from headrace.errors import OptionError, without_passwords
 from headrace.jobs.api.access import JobId, Sender, Service
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
 from headrace.jobs.inquiries import Inquiry
-from headrace.jobs.live import summarize
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
 from headrace.runtime.samples import MAX_ROWS, ROWS
@@ -78,7 +77,7 @@ async def read_submission(request: Request) -> Submission:
 def list_jobs(service: Service, state: str | None = None) -> list[JobSummary]:
     """List all jobs, the newest first."""
     jobs = [job for job in service.jobs() if state is None or job.state == state]
-    return [JobSummary(**summarize(service.snapshot(job))) for job in jobs]
+    return [JobSummary(**service.snapshot(job)) for job in jobs]
 
 
 @router.get("/{job}")

@@ -30,15 +30,16 @@ _UPLOAD = re.compile(r"/api/v1/jobs(/[0-9a-f]{12}/upgrade)?")
 _JOB = re.compile(r"/api/v1/jobs/([0-9a-f]{12})(/.*)?")
 _SMALL_BYTES = 2 << 20
 _TOO_LARGE = "the request is too large"
-_HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"same-origin",
-    b"content-security-policy": (
-        b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        b"frame-ancestors 'none'; form-action 'self'; base-uri 'none'"
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "content-security-policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
 }
+"""The headers of responses. Styles may be inline: React Flow and CodeMirror position elements by them."""
 
 
 class Guard:
@@ -167,7 +168,8 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             present = {name.lower() for name, _ in message["headers"]}
-            added = [item for item in _HEADERS.items() if item[0] not in present]
+            headers = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+            added = [header for header in headers if header[0] not in present]
             message = {**message, "headers": [*message["headers"], *added]}
         elif message.get("more_body") and time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + RECHECK_SECONDS
