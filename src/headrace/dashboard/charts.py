@@ -18,9 +18,9 @@ class Chart:
     series: tuple[tuple[str, str], ...]
     scale: str = "linear"
     prefix: str = ""
-    """Columns that begin with it are series too, those with the highest values."""
+    """Prefix of further columns; those with the highest values are series, too."""
     instead_of: str = ""
-    """The chart whose place this one takes if it has no values."""
+    """The chart that this one replaces if that has no values."""
 
 
 THROUGHPUT = Chart("throughput", "Throughput", "rows/s", (("rate_in", "in"), ("rate_out", "out")))

@@ -45,14 +45,9 @@ class StepFigures:
 class JobFigures:
     """The figures of a job; None: not measured."""
 
-    rows_in: int = 0
-    rows_out: int = 0
     rate_in: float | None = None
-    rate_out: float | None = None
-    p50: float | None = None
-    """End-to-end latency in milliseconds."""
-    p95: float | None = None
     p99: float | None = None
+    """End-to-end latency in milliseconds."""
     lag: int | None = None
     watermark: str | None = None
     watermark_delay: float | None = None
@@ -78,22 +73,18 @@ class JobView:
     name: str
     state: str
     owner: str = ""
-    version: str = ""
     file: str = ""
     created: float = 0.0
     changed: float = 0.0
-    attempts: int = 0
     restarts: int = 0
-    pid: int | None = None
     error: str | None = None
-    exit_reason: str | None = None
     figures: JobFigures = field(default_factory=JobFigures)
     warning: str = ""
     """The text of the most severe alert that fires for the job."""
-    recent: Sequence[float | None] = ()
-    """Rows per second over the last 15 minutes, oldest first."""
     warned: float = 0.0
     """The time at which that alert began to fire."""
+    recent: Sequence[float | None] = ()
+    """Rows per second over the last 15 minutes, oldest first."""
 
 
 @dataclass(frozen=True)

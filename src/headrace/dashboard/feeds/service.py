@@ -111,14 +111,14 @@ class ServiceFeed:
         now, names = time.time(), {job.id: job.name for job in self._service.jobs()}
         return [
             AlertView(
-                alert.rule.replace("_", " "),
-                alert.job,
-                names[alert.job],
-                self._severity(alert.rule),
-                alert.message,
-                alert.since,
-                alert.resolved,
-                self._service.alerts.is_silenced(alert, now),
+                rule=alert.rule.replace("_", " "),
+                job=alert.job,
+                job_name=names[alert.job],
+                severity=self._severity(alert.rule),
+                text=alert.message,
+                since=alert.since,
+                resolved=alert.resolved,
+                silenced=self._service.alerts.is_silenced(alert, now),
             )
             for alert in self._service.alerts.recent()
             if alert.job in names
@@ -163,23 +163,19 @@ class ServiceFeed:
         figures = figures_of(snapshot)
         alerts = sorted(snapshot["alerts"], key=lambda alert: self._severity(alert["rule"]) != "bad")
         return JobView(
-            job.id,
-            job.name,
-            str(job.state),
-            job.owner,
-            job.version,
-            job.file,
-            job.created,
-            job.changed,
-            job.attempts,
-            job.restarts,
-            job.pid,
-            job.error,
-            job.exit_reason,
-            figures if job.state.active else without_rates(figures),
-            next((alert["message"] for alert in alerts), ""),
-            self._sparkline(job.id),
-            next((alert["since"] for alert in alerts), 0.0),
+            id=job.id,
+            name=job.name,
+            state=str(job.state),
+            owner=job.owner,
+            file=job.file,
+            created=job.created,
+            changed=job.changed,
+            restarts=job.restarts,
+            error=job.error,
+            figures=figures if job.state.active else without_rates(figures),
+            warning=next((alert["message"] for alert in alerts), ""),
+            warned=next((alert["since"] for alert in alerts), 0.0),
+            recent=self._sparkline(job.id),
         )
 
     def _severity(self, rule: str) -> Severity:
@@ -202,38 +198,33 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
     latency, delay = metrics.get("latency_ms") or {}, metrics.get("watermark_delay_ms")
     queries, disorder = snapshot.get("queries") or {}, snapshot.get("out_of_order") or {}
     return JobFigures(
-        metrics["rows_in"],
-        metrics["rows_out"],
-        metrics.get("rate_in"),
-        metrics.get("rate_out"),
-        latency.get("p50"),
-        latency.get("p95"),
-        latency.get("p99"),
-        metrics.get("lag"),
-        metrics.get("watermark"),
-        None if delay is None else delay / 1000,
-        metrics["late"],
-        metrics["dead_letters"],
-        metrics.get("state_rows"),
-        metrics.get("state_bytes"),
-        {name: _step(name, step, queries, metrics) for name, step in (snapshot.get("steps") or {}).items()},
-        [(int(bound), int(rows)) for bound, rows in disorder.get("histogram_ms", ())],
-        disorder.get("recommended_ms"),
-        metrics.get("slowest_partition") or "",
+        rate_in=metrics.get("rate_in"),
+        p99=latency.get("p99"),
+        lag=metrics.get("lag"),
+        watermark=metrics.get("watermark"),
+        watermark_delay=None if delay is None else delay / 1000,
+        late=metrics["late"],
+        dead_letters=metrics["dead_letters"],
+        state_rows=metrics.get("state_rows"),
+        state_bytes=metrics.get("state_bytes"),
+        steps={
+            name: _step(name, step, queries, metrics) for name, step in (snapshot.get("steps") or {}).items()
+        },
+        out_of_order=[(int(bound), int(rows)) for bound, rows in disorder.get("histogram_ms", ())],
+        recommended_ms=disorder.get("recommended_ms"),
+        slowest_partition=metrics.get("slowest_partition") or "",
     )
 
 
 def without_rates(figures: JobFigures) -> JobFigures:
-    """Return the counts of a job that has ended; its rates are over."""
+    """Return the counts of a job that has ended, without its last rates and gauges."""
     return JobFigures(
-        figures.rows_in,
-        figures.rows_out,
         late=figures.late,
         dead_letters=figures.dead_letters,
         steps={
             name: StepFigures(
-                step.rows_in,
-                step.rows_out,
+                rows_in=step.rows_in,
+                rows_out=step.rows_out,
                 late=step.late,
                 accounting=step.accounting,
                 balanced=step.balanced,
@@ -249,20 +240,20 @@ def _step(
 ) -> StepFigures:
     query, rules = queries.get(name, {}), step.get("rules") or {}
     return StepFigures(
-        step.get("rows_in"),
-        step.get("rows_out"),
-        step.get("rate_in"),
-        step.get("rate_out"),
-        step.get("late") or 0,
-        step.get("dead_letters") or 0,
-        step.get("busy", query.get("busy")),
-        query.get("state_rows"),
-        query.get("state_bytes"),
-        query.get("watermark"),
-        metrics.get("lag"),
-        step.get("accounting") or {},
-        step.get("balanced"),
-        rules.get("in_force") or {},
-        rules.get("faults") or (),
-        step.get("ledger_epoch"),
+        rows_in=step.get("rows_in"),
+        rows_out=step.get("rows_out"),
+        rate_in=step.get("rate_in"),
+        rate_out=step.get("rate_out"),
+        late=step.get("late") or 0,
+        dead_letters=step.get("dead_letters") or 0,
+        busy=step.get("busy", query.get("busy")),
+        state_rows=query.get("state_rows"),
+        state_bytes=query.get("state_bytes"),
+        watermark=query.get("watermark"),
+        lag=metrics.get("lag"),
+        accounting=step.get("accounting") or {},
+        balanced=step.get("balanced"),
+        rules=rules.get("in_force") or {},
+        faults=rules.get("faults") or (),
+        ledger_epoch=step.get("ledger_epoch"),
     )

@@ -8,7 +8,6 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, cookie_parser
@@ -56,7 +55,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send, lambda: self._is_valid(scope))
+        answer = _Response(send, lambda: self._is_valid(scope))
         reads_store = scope["method"] not in _SAFE or _has_credentials(scope)
         principal, problem = (
             await asyncio.to_thread(self._check, scope) if reads_store else self._check(scope)
@@ -69,7 +68,7 @@ class Guard:
         if scope["method"] not in _SAFE:
             await asyncio.to_thread(self._record, scope, principal, answer.status)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Response) -> None:
         body = _LimitedBody(receive, body_limit(scope["path"]))
         try:
             await self._app(scope, body.receive, answer.send)
@@ -155,7 +154,7 @@ class Guard:
         self._service.database.execute(statement, values)
 
 
-class _Answer:
+class _Response:
     """Adds headers to the response and records its status; ends a stream whose sender is locked out."""
 
     def __init__(self, send: Send, is_valid: Callable[[], Awaitable[bool]]) -> None:
@@ -232,9 +231,3 @@ def _has_credentials(scope: Scope) -> bool:
 def _wants_page(scope: Scope) -> bool:
     accepts = Headers(scope=scope).get("accept", "")
     return scope["method"] == "GET" and "text/html" in accepts and not scope["path"].startswith("/api/")
-
-
-def principal_of(state: Any) -> Principal:
-    """Return the sender of a request from its state."""
-    principal: Principal = state.principal
-    return principal

@@ -88,7 +88,7 @@ def _no_data(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now
     if memory.rows_in is None or memory.rows_in[1] != rows:
         memory.rows_in = (now, rows)
     quiet = now - memory.rows_in[0]
-    return Finding(quiet, f"no rows for {quiet:,.0f} seconds" if quiet > max(rule.above, 0) else None)
+    return Finding(quiet, f"no rows for {quiet:,.0f} seconds" if quiet > rule.above else None)
 
 
 def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
