@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from headrace.dashboard.feeds.base import AlertView, ChartData
+from headrace.dashboard.feeds.base import AlertView, ChartData, JobView
 from headrace.jobs.security.principals import Principal, Role
 from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_feed
 from tests.dashboard.simulated import SimulatedFeed
@@ -304,6 +305,27 @@ def test_alert_appears_without_a_reload(tmp_path: Path, open_page: OpenPage) -> 
         feed.firing = True
         expect(page.locator(".title")).to_contain_text("2 firing")
         expect(page.get_by_role("row", name="base-stations").first).to_contain_text("lag above 1 M rows")
+
+
+def test_text_of_a_firing_alert_stays_current(tmp_path: Path, open_page: OpenPage) -> None:
+    class Lagging(SimulatedFeed):
+        lag = "1,200,000"
+
+        def job(self, job: str) -> JobView | None:
+            view = super().job(job)
+            return view and replace(view, warning=f"{self.lag} records are not read")
+
+        def jobs(self) -> Sequence[JobView]:
+            return [view for name in self.names if (view := self.job(name)) is not None]
+
+    feed = Lagging(tmp_path)
+    with serve_feed(feed) as url:
+        pages = [(open_page(url), "tr small.reason.warn"), (open_page(url + JOB), "#banner strong")]
+        for page, place in pages:
+            expect(page.locator(place).first).to_have_text("1,200,000 records are not read")
+        feed.lag = "1,300,000"
+        for page, place in pages:
+            expect(page.locator(place).first).to_have_text("1,300,000 records are not read")
 
 
 def test_relative_times_stay_current(tmp_path: Path, open_page: OpenPage) -> None:

@@ -50,4 +50,5 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 
 def viewer_of(request: Request) -> Principal:
     """Return the user of a request, whom the guard has identified; an admin on pages without a guard."""
-    return getattr(request.state, "principal", None) or Principal("", Role.ADMIN)
+    principal: Principal | None = getattr(request.state, "principal", None)
+    return principal or Principal("", Role.ADMIN)
