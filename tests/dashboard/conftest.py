@@ -14,10 +14,11 @@ from fastapi import FastAPI
 from playwright.sync_api import Browser, Page
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.dashboard.feeds.base import Feed, Viewer
+from headrace.dashboard.feeds.base import Feed
 from headrace.dashboard.pages import add_pages
 from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
+from headrace.jobs.security.principals import Principal
 from headrace.jobs.service import JobService
 from tests.dashboard.simulated import SimulatedFeed
 from tests.support.browser import is_installed, open_browser
@@ -47,7 +48,7 @@ def serve(app: FastAPI) -> Iterator[str]:
 
 
 @contextmanager
-def serve_feed(feed: Feed, viewer: Viewer | None = None) -> Iterator[str]:
+def serve_feed(feed: Feed, viewer: Principal | None = None) -> Iterator[str]:
     """Serve the pages of a feed, without a job service."""
     app = FastAPI()
     add_pages(app, feed)
@@ -60,7 +61,7 @@ def serve_feed(feed: Feed, viewer: Viewer | None = None) -> Iterator[str]:
 class _AsViewer:
     """Makes a user look at every page."""
 
-    def __init__(self, app: ASGIApp, viewer: Viewer) -> None:
+    def __init__(self, app: ASGIApp, viewer: Principal) -> None:
         self._app, self._viewer = app, viewer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -8,6 +8,7 @@ import math
 import random
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from headrace.checkpoints.comparison import Comparison, compare
 from headrace.checkpoints.planned_state import state_of_plan
 from headrace.dashboard.feeds.base import (
     AlertView,
-    AttemptView,
-    History,
+    ChartData,
     JobFigures,
     JobView,
     RuleView,
@@ -26,6 +26,8 @@ from headrace.dashboard.feeds.base import (
 )
 from headrace.errors import DocumentError, OptionError, Problem
 from headrace.explain.explanation import as_json, explain
+from headrace.jobs.model import Attempt
+from headrace.jobs.security.policy import Policy
 from headrace.plan.graph import Graph
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -53,6 +55,8 @@ LETTERS = (
 
 class SimulatedFeed:
     """Implements `headrace.dashboard.feeds.base.Feed`; figures are functions of the clock."""
+
+    policy = Policy()
 
     def __init__(self, directory: Path, names: Mapping[str, tuple[str, str, str]] = NAMES) -> None:
         self.directory_of_jobs = directory
@@ -84,7 +88,7 @@ class SimulatedFeed:
     def directory(self, job: str) -> str:
         return str(self.directory_of_jobs)
 
-    def history(self, job: str, seconds: float) -> History:
+    def history(self, job: str, seconds: float) -> ChartData:
         now, points = time.time(), 180
         times = [now - seconds + seconds * i / points for i in range(points + 1)]
         rows = [_point(job, t) for t in times]
@@ -97,16 +101,24 @@ class SimulatedFeed:
             for side, name in (("in", "rate_in"), ("out", "rate_out")):
                 columns[f"{side}/{step['name']}"] = columns[name]
         marks = [(times[points // 3], "restart")] if self._restarts(job) else []
-        return History({"t": list(times), **columns}, marks)
+        return ChartData({"t": list(times), **columns}, marks)
 
-    def attempts(self, job: str) -> Sequence[AttemptView]:
+    def attempts(self, job: str) -> Sequence[Attempt]:
         state, restarts = self.names[job][1], self._restarts(job)
-        last = AttemptView(restarts + 1, self.started + 600 * restarts, pid=4711)
+        last = Attempt(job, restarts + 1, self.started + 600 * restarts, pid=4711)
         if state in ("failed", "drained"):
             error = FAILURE if state == "failed" else None
-            last = AttemptView(last.number, last.started, last.started + 420, state, error, 4711)
+            last = replace(last, ended=last.started + 420, exit_reason=state, error=error)
         earlier = [
-            AttemptView(n, self.started + 600 * (n - 1), self.started + 600 * n, "failed", FAILURE, 4600 + n)
+            Attempt(
+                job,
+                n,
+                self.started + 600 * (n - 1),
+                pid=4600 + n,
+                ended=self.started + 600 * n,
+                exit_reason="failed",
+                error=FAILURE,
+            )
             for n in range(restarts, 0, -1)
         ]
         return [last, *earlier]
@@ -198,20 +210,16 @@ class SimulatedFeed:
             job,
             name,
             state,
-            "ana" if job < "c" else "ben",
-            "3f2a9c1",
-            "pipeline.yaml",
-            self.started,
-            now - 240,
-            self._restarts(job) + 1,
-            self._restarts(job),
-            4711 if live else None,
-            error,
-            state,
-            self._figures(job) if live else JobFigures(120_000, 118_400, late=12, dead_letters=3),
-            "lag above 1 M rows" if name == "base-stations" else "",
-            recent if live else [*recent[:20], *[None] * 41],
-            now - 740,
+            owner="ana" if job < "c" else "ben",
+            file="pipeline.yaml",
+            created=self.started,
+            changed=now - 240,
+            restarts=self._restarts(job),
+            error=error,
+            figures=self._figures(job) if live else JobFigures(late=12, dead_letters=3),
+            warning="lag above 1 M rows" if name == "base-stations" else "",
+            warned=self.started + 4_660,
+            recent=recent if live else [*recent[:20], *[None] * 41],
         )
 
     def _figures(self, job: str) -> JobFigures:
@@ -239,24 +247,19 @@ class SimulatedFeed:
                 ledger_epoch=40 if step["name"].endswith("_table") else None,
             )
         return JobFigures(
-            read,
-            int(read * 0.93),
-            point["rate_in"],
-            point["rate_out"],
-            point["p50"],
-            point["p95"],
-            point["p99"],
-            int(point["lag"] or 0),
-            "2026-03-02T09:41:20Z",
-            point["watermark_delay"],
-            12,
-            3,
-            48_200,
-            12_400_000,
-            steps,
-            [(0, 41_000), (250, 900), (1_000, 400), (5_000, 120), (20_000, 30), (60_000, 4)],
-            20_000,
-            "alarms-3" if lagging else "",
+            rate_in=point["rate_in"],
+            p99=point["p99"],
+            lag=int(point["lag"] or 0),
+            watermark="2026-03-02T09:41:20Z",
+            watermark_delay=point["watermark_delay"],
+            late=12,
+            dead_letters=3,
+            state_rows=48_200,
+            state_bytes=12_400_000,
+            steps=steps,
+            out_of_order=[(0, 41_000), (250, 900), (1_000, 400), (5_000, 120), (20_000, 30), (60_000, 4)],
+            recommended_ms=20_000,
+            slowest_partition="alarms-3" if lagging else "",
         )
 
     def _write_files(self, job: str) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from headrace.dashboard.feeds.base import AlertView, History, Viewer
+from headrace.dashboard.feeds.base import AlertView, ChartData, JobView
+from headrace.jobs.security.principals import Principal, Role
 from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_feed
 from tests.dashboard.simulated import SimulatedFeed
 
@@ -238,7 +240,7 @@ def test_dead_letters_are_tested_in_the_editor(simulated_url: str, open_page: Op
 
 
 def test_viewer_may_not_test(tmp_path: Path, open_page: OpenPage) -> None:
-    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+    with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
         page = open_page(f"{url}{JOB}/data")
         expect(page.get_by_role("link", name="Download")).to_be_visible()
         expect(page.get_by_role("link", name="Test in the editor")).to_have_count(0)
@@ -255,13 +257,13 @@ def test_alerts_list_their_rules(simulated_url: str, open_page: OpenPage) -> Non
 def test_users_are_listed_for_admins_only(tmp_path: Path, simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}/users")
     expect(page.get_by_role("row", name="ana admin")).to_be_visible()
-    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+    with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
         page.goto(f"{url}/users")
         expect(page.locator(".empty")).to_contain_text("may not list users")
 
 
 def test_viewer_is_refused(tmp_path: Path, open_page: OpenPage) -> None:
-    with serve_feed(SimulatedFeed(tmp_path), Viewer("eve", "viewer")) as url:
+    with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
         page = open_page(url + JOB)
         expect(page.locator(".user")).to_have_text("eve")
         page.get_by_role("button", name="Stop").click()
@@ -305,6 +307,27 @@ def test_alert_appears_without_a_reload(tmp_path: Path, open_page: OpenPage) -> 
         expect(page.get_by_role("row", name="base-stations").first).to_contain_text("lag above 1 M rows")
 
 
+def test_text_of_a_firing_alert_stays_current(tmp_path: Path, open_page: OpenPage) -> None:
+    class Lagging(SimulatedFeed):
+        lag = "1,200,000"
+
+        def job(self, job: str) -> JobView | None:
+            view = super().job(job)
+            return view and replace(view, warning=f"{self.lag} records are not read")
+
+        def jobs(self) -> Sequence[JobView]:
+            return [view for name in self.names if (view := self.job(name)) is not None]
+
+    feed = Lagging(tmp_path)
+    with serve_feed(feed) as url:
+        pages = [(open_page(url), "tr small.reason.warn"), (open_page(url + JOB), "#banner strong")]
+        for page, place in pages:
+            expect(page.locator(place).first).to_have_text("1,200,000 records are not read")
+        feed.lag = "1,300,000"
+        for page, place in pages:
+            expect(page.locator(place).first).to_have_text("1,300,000 records are not read")
+
+
 def test_relative_times_stay_current(tmp_path: Path, open_page: OpenPage) -> None:
     feed = SimulatedFeed(tmp_path)
     feed.started = time.time()
@@ -320,8 +343,8 @@ def test_job_without_measurements_has_one_line_in_place_of_charts(
     tmp_path: Path, open_page: OpenPage
 ) -> None:
     class Unmeasured(SimulatedFeed):
-        def history(self, job: str, seconds: float) -> History:
-            return History({"t": []})
+        def history(self, job: str, seconds: float) -> ChartData:
+            return ChartData({"t": []})
 
     with serve_feed(Unmeasured(tmp_path)) as url:
         page = open_page(f"{url}{JOB}/metrics")
@@ -331,9 +354,9 @@ def test_job_without_measurements_has_one_line_in_place_of_charts(
 
 def test_charts_without_values_are_named_in_one_line(tmp_path: Path, open_page: OpenPage) -> None:
     class WithoutLag(SimulatedFeed):
-        def history(self, job: str, seconds: float) -> History:
+        def history(self, job: str, seconds: float) -> ChartData:
             whole = super().history(job, seconds)
-            return History({name: column for name, column in whole.columns.items() if "lag" not in name})
+            return ChartData({name: column for name, column in whole.columns.items() if "lag" not in name})
 
     with serve_feed(WithoutLag(tmp_path)) as url:
         page = open_page(f"{url}{JOB}/metrics")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 RANGES = {"5 min": 300, "15 min": 900, "1 h": 3_600, "6 h": 21_600, "24 h": 86_400}
 """The time ranges of the metrics page, in seconds."""
@@ -19,13 +18,9 @@ class Chart:
     series: tuple[tuple[str, str], ...]
     scale: str = "linear"
     prefix: str = ""
-    """Columns that begin with it are series too, those with the highest values."""
+    """Prefix of further columns; those with the highest values are series, too."""
     instead_of: str = ""
-    """The chart whose place this one takes if it has no values."""
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
+    """The chart that this one replaces if that has no values."""
 
 
 THROUGHPUT = Chart("throughput", "Throughput", "rows/s", (("rate_in", "in"), ("rate_out", "out")))

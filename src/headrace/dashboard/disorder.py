@@ -13,7 +13,7 @@ from headrace.durations import text
 
 @dataclass(frozen=True)
 class Bar:
-    """One bucket: rows that are at most so far out of order."""
+    """One bucket of the histogram, by its upper bound."""
 
     label: str
     rows: int
@@ -48,7 +48,7 @@ def bars_of(figures: JobFigures) -> list[Bar]:
 
 
 def recommendation(figures: JobFigures) -> str:
-    """Return the recommended duration as a document would have it, rounded up to two digits.
+    """Return the recommended duration as text for a document, rounded up to two digits.
 
     >>> recommendation(JobFigures(recommended_ms=20_000)), recommendation(JobFigures(recommended_ms=0))
     ('20 seconds', '1 millisecond')
@@ -57,6 +57,6 @@ def recommendation(figures: JobFigures) -> str:
     >>> recommendation(JobFigures(recommended_ms=6_143))
     '7 seconds'
     """
-    milliseconds = max(figures.recommended_ms or 0, 1)
-    unit = 1000 if milliseconds > 5_000 else 10 ** max(0, len(str(milliseconds)) - 2)
-    return text(math.ceil(milliseconds / unit) * unit * 1000)
+    recommended = max(figures.recommended_ms or 0, 1)
+    unit = 1000 if recommended > 5_000 else 10 ** max(0, len(str(recommended)) - 2)
+    return text(math.ceil(recommended / unit) * unit * 1000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from datetime import UTC, datetime
 
 from markupsafe import Markup
@@ -19,24 +19,16 @@ def number(value: float | None, unit: str = "") -> str:
 
     >>> number(12_412, "rows/s"), number(3), number(0.25), number(999_600), number(None) == NOTHING
     ('12.4 k rows/s', '3', '0.25', '1 M', True)
+    >>> number(5_200_000, "B"), number(12, "B")
+    ('5.2 MB', '12 B')
     """
     if value is None:
         return NOTHING
     rounded = float(f"{value:.3g}")
     size, prefix = next(((size, prefix) for size, prefix in _SIZES if abs(rounded) >= size), (1.0, ""))
     digits = f"{float(f'{rounded / size:.3g}'):g}"
-    return " ".join(
-        filter(None, [digits, prefix if not unit.startswith("B") else "", unit and prefix_unit(prefix, unit)])
-    )
-
-
-def prefix_unit(prefix: str, unit: str) -> str:
-    """Return the unit; bytes take the prefix without a space.
-
-    >>> prefix_unit("M", "B"), prefix_unit("k", "rows")
-    ('MB', 'rows')
-    """
-    return f"{prefix}{unit}" if unit.startswith("B") else unit
+    units = [prefix + unit] if unit == "B" else [prefix, unit]
+    return " ".join(filter(None, [digits, *units]))
 
 
 def count(value: int | None) -> str:
@@ -142,18 +134,17 @@ def cell(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def sparkline(values: object, width: int = 96, height: int = 24) -> str:
+def sparkline(values: Sequence[float | None], width: int = 96, height: int = 24) -> str:
     """Return the path of a sparkline that starts at zero; gaps where there is no data.
 
     >>> sparkline([0, 1, None, 1], width=30, height=10)
     'M0 9L10 1M30 1'
     """
-    points = list(values) if isinstance(values, list | tuple) else []
-    top = max((value for value in points if value), default=0) or 1
+    top = max((value for value in values if value), default=1)
     path, pen_down = "", False
-    for index, value in enumerate(points):
+    for index, value in enumerate(values):
         if value is not None:
-            x = index * width / max(1, len(points) - 1)
+            x = index * width / max(1, len(values) - 1)
             path += f"{'L' if pen_down else 'M'}{x:.4g} {height - 1 - value / top * (height - 2):.3g}"
         pen_down = value is not None
     return path

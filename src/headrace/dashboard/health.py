@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.dashboard.feeds.base import JobView, Severity
+from headrace.jobs.states import ENDED, JobState
 
 ICONS: dict[Severity, str] = {"ok": "✓", "warn": "▲", "bad": "✕", "idle": "■"}
 _STATES: dict[str, Severity] = {
@@ -27,15 +28,14 @@ _REASONS = {
     "draining": "No more input is read; every window fires and closes.",
 }
 _ORDER: tuple[Severity, ...] = ("bad", "warn", "ok", "idle")
-_ENDED = frozenset({"stopped", "failed", "killed", "drained"})
 _ACTIONS: dict[str, frozenset[str]] = {
     "stop": frozenset({"submitted", "starting", "running", "restarting"}),
     "drain": frozenset({"starting", "running"}),
-    "kill": frozenset({"submitted", "starting", "running", "stopping", "draining", "restarting"}),
+    "kill": frozenset(JobState) - ENDED,
     "restart": frozenset({"running", "restarting", "stopped", "failed", "killed"}),
     "scale": frozenset({"submitted", "running", "stopped", "failed", "killed"}),
-    "clone": frozenset(_STATES),
-    "delete": _ENDED,
+    "clone": frozenset(JobState),
+    "delete": ENDED,
 }
 
 

@@ -22,12 +22,12 @@ from headrace.dashboard.rendering import render
 from headrace.dashboard.stored.logs import read_log
 from headrace.dashboard.stored.side_outputs import read_rows
 from headrace.errors import HeadraceError
+from headrace.jobs.live import Hub
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 JOBS = "jobs"
 """The topic of the jobs page; other topics are ids of jobs."""
 _MAX_DOCUMENT = 1 << 20
-_STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 def _feed(request: Request) -> Feed:
@@ -43,7 +43,7 @@ def message_of(feed: Feed, topic: str) -> dict[str, Any] | None:
     if topic == JOBS:
         return jobs_message(feed.jobs())
     job = feed.job(topic)
-    return None if job is None else job_message(feed, job, graph_for(feed, topic))
+    return None if job is None else job_message(job, graph_for(feed, topic))
 
 
 def graph_for(feed: Feed, job: str) -> dict[str, Any] | None:
@@ -58,8 +58,8 @@ def graph_for(feed: Feed, job: str) -> dict[str, Any] | None:
 @router.get("/events/{topic}")
 async def events(request: Request, topic: str) -> StreamingResponse:
     """Stream the messages of a topic."""
-    stream = request.app.state.hub.stream(topic)
-    return StreamingResponse(stream, media_type="text/event-stream", headers=_STREAM_HEADERS)
+    hub: Hub = request.app.state.hub
+    return hub.response(topic)
 
 
 @router.get("/jobs/rows")
@@ -152,10 +152,9 @@ async def _document(request: Request) -> str:
 
 
 @router.post("/check")
-async def check(request: Request) -> dict[str, Any]:
+async def check(request: Request, feed: FeedOf) -> dict[str, Any]:
     """Check a document: problems and warnings by line, and its graph."""
-    policy = getattr(getattr(request.app.state, "service", None), "policy", None)
-    return asdict(await run_in_threadpool(check_document, await _document(request), policy))
+    return asdict(await run_in_threadpool(check_document, await _document(request), feed.policy))
 
 
 @router.post("/jobs/{job}/compare")

@@ -8,15 +8,15 @@ from typing import Any
 
 from headrace.dashboard import formatting as text
 from headrace.dashboard.charts import ALL
-from headrace.dashboard.feeds.base import Feed, JobView, StepFigures
+from headrace.dashboard.feeds.base import JobView, StepFigures
 from headrace.dashboard.health import actions_of, health_of, summary_of
 
 BUSY = 0.9
-"""The least busy share of a step that slows its source."""
+"""The busy share from which on a step can be the cause of backpressure."""
 BACKLOG_SECONDS = 10.0
-"""Unread records of so many seconds count as backpressure; fewer are read with the next batch."""
+"""The backlog, in seconds of input, from which on a busy step counts as backpressured."""
 _SLOW = 1.0
-"""Rates below so many rows per second are shown per minute."""
+"""The rate in rows per second below which rates are shown per minute."""
 
 POINTS = tuple(dict.fromkeys(column for chart in ALL for column, _ in chart.series))
 
@@ -38,7 +38,7 @@ def job_cells(job: JobView) -> dict[str, Any]:
         "severity": health.severity,
         "state": f"{health.icon} {health.word}",
         "reason": health.reason,
-        "recent": text.sparkline(list(job.recent)),
+        "recent": text.sparkline(job.recent),
         "rate": text.number(figures.rate_in, "rows/s") if figures.rate_in is not None else text.NOTHING,
         "p99": text.milliseconds(figures.p99),
         "lag": text.count(figures.lag),
@@ -50,7 +50,7 @@ def job_cells(job: JobView) -> dict[str, Any]:
     }
 
 
-def job_message(feed: Feed, job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
+def job_message(job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
     """Return the message of the pages of one job."""
     health = health_of(job)
     nodes = {} if graph is None else {node["id"]: node_figures(job, node) for node in graph["nodes"]}
@@ -59,6 +59,7 @@ def job_message(feed: Feed, job: JobView, graph: dict[str, Any] | None) -> dict[
         "severity": health.severity,
         "state": f"{health.icon} {health.word}",
         "reason": health.reason,
+        "warned": job.warned,
         "actions": list(actions_of(job.state)),
         "kpi": kpis_of(job),
         "nodes": nodes,
@@ -90,8 +91,6 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
     return {
         "in": _rate(step.rate_in),
         "out": _rate(step.rate_out),
-        "in_rate": "" if step.rate_in is None else _rate(step.rate_in),
-        "out_rate": "" if step.rate_out is None else _rate(step.rate_out),
         "rows_in": text.count(step.rows_in),
         "rows_out": text.count(step.rows_out),
         "busy": None if step.busy is None else round(step.busy, 2),
@@ -101,7 +100,7 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "dead_letters": step.dead_letters,
         "lag": text.count(step.lag),
         "watermark": text.utc(step.watermark),
-        "pressure": node["stateful"] and _is_pressed(step),
+        "pressure": node["stateful"] and _is_backpressured(step),
         "balanced": step.balanced,
         "failed": job.state in ("failed", "restarting") and is_named(node["id"], job.error or ""),
         "accounting": dict(step.accounting),
@@ -123,38 +122,39 @@ def is_named(step: str, error: str) -> bool:
 
 
 def _merge(parts: list[StepFigures]) -> StepFigures:
-    """Return the input figures of the first part with the output figures of the last."""
+    """Return the input figures of the first part, the output figures of the last and the state of any."""
     if not parts:
         return StepFigures()
     first, last = parts[0], parts[-1]
-    held = next((part for part in parts if part.accounting), last)
+    stateful = next((part for part in parts if part.accounting), last)
     return StepFigures(
-        first.rows_in,
-        last.rows_out,
-        first.rate_in,
-        last.rate_out,
-        sum(part.late for part in parts),
-        sum(part.dead_letters for part in parts),
-        max((part.busy for part in parts if part.busy is not None), default=None),
-        held.state_rows,
-        held.state_bytes,
-        last.watermark,
-        first.lag,
-        held.accounting,
-        held.balanced,
-        next((part.rules for part in parts if part.rules), {}),
-        next((part.faults for part in parts if part.faults), ()),
+        rows_in=first.rows_in,
+        rows_out=last.rows_out,
+        rate_in=first.rate_in,
+        rate_out=last.rate_out,
+        late=sum(part.late for part in parts),
+        dead_letters=sum(part.dead_letters for part in parts),
+        busy=max((part.busy for part in parts if part.busy is not None), default=None),
+        state_rows=stateful.state_rows,
+        state_bytes=stateful.state_bytes,
+        watermark=last.watermark,
+        lag=first.lag,
+        accounting=stateful.accounting,
+        balanced=stateful.balanced,
+        rules=next((part.rules for part in parts if part.rules), {}),
+        faults=next((part.faults for part in parts if part.faults), ()),
     )
 
 
 def _state(step: StepFigures) -> str:
-    """Return the size of the state; Spark counts rows only if it is told to."""
+    """Return the size of the state: rows, if Spark is configured to count them, otherwise bytes."""
     if step.state_rows:
         return text.number(step.state_rows, "rows")
     return text.number(step.state_bytes, "B") if step.state_bytes else ""
 
 
-def _is_pressed(step: StepFigures) -> bool:
+def _is_backpressured(step: StepFigures) -> bool:
+    """True if the step is busy and the source has a backlog; a smaller one is read with the next batch."""
     if not step.lag or (step.busy is not None and step.busy < BUSY):
         return False
     return step.rate_in is not None and step.lag > BACKLOG_SECONDS * step.rate_in
@@ -162,11 +162,12 @@ def _is_pressed(step: StepFigures) -> bool:
 
 def _edge(edge: dict[str, Any], nodes: dict[str, dict[str, Any]]) -> dict[str, Any]:
     source, target = nodes[edge["source"]], nodes[edge["target"]]
-    main = source["out"] if source["out"] != text.NOTHING else target["in"]
-    return {"label": "" if edge["output"] or main == text.NOTHING else main, "pressure": target["pressure"]}
+    main = source["out"] or target["in"]
+    return {"label": "" if edge["output"] else main, "pressure": target["pressure"]}
 
 
 def _rate(value: float | None) -> str:
+    """Format the rate of a step; empty if it is not measured."""
     if value is None:
-        return text.NOTHING
+        return ""
     return f"{text.number(60 * value)}/min" if 0 < value < _SLOW else f"{text.number(value)}/s"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
@@ -19,26 +20,22 @@ from headrace.dashboard.editor import sample_runs
 from headrace.dashboard.editor.starters import STARTER
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
-from headrace.dashboard.hub import Hub
 from headrace.dashboard.live import FeedOf, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
 from headrace.dashboard.rendering import render, viewer_of
-from headrace.dashboard.stored.checkpoints import list_checkpoints
+from headrace.dashboard.stored.checkpoints import read_checkpoints
 from headrace.dashboard.stored.side_outputs import list_side_outputs, read_payloads, read_rows
 from headrace.dashboard.stored.sinks import list_sinks
 from headrace.errors import SetupError
+from headrace.jobs.live import Hub
 from headrace.spark.java import find_java
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _LIBRARIES = ("pyspark", "fastapi", "uvicorn", "pydantic", "pyarrow")
 
 
-def add_pages(app: FastAPI, feed: Feed | None = None) -> None:
-    """Add the pages to an application; they show the jobs of its service, or those of `feed`."""
-    if feed is None:
-        from headrace.dashboard.feeds.service import ServiceFeed
-
-        feed = ServiceFeed(app.state.service)
+def add_pages(app: FastAPI, feed: Feed) -> None:
+    """Add the pages that show the jobs of a feed to an application."""
     app.state.feed = feed
     app.state.hub = Hub(lambda topic: message_of(feed, topic))
     app.mount("/static", ASSETS, name="static")
@@ -67,7 +64,7 @@ JobOf = Annotated[JobView, Depends(_job)]
 
 def _job_page(request: Request, feed: Feed, job: JobView, tab: str, **context: Any) -> HTMLResponse:
     graph = graph_for(feed, job.id)
-    state = {"job": job.id, "name": job.name, "graph": graph, "now": job_message(feed, job, graph)}
+    state = {"job": job.id, "name": job.name, "graph": graph, "now": job_message(job, graph)}
     merged = {**state, **context.pop("state", {})}
     return render(request, f"job_{tab}.html", job=job, tab=tab, graph=graph, state=merged, **context)
 
@@ -89,14 +86,14 @@ def jobs_page(request: Request, feed: FeedOf) -> HTMLResponse:
 @router.get("/jobs/{job}")
 def graph_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
     """Show the data-flow graph of a job and its main charts."""
-    state = {"charts": [chart.plain() for chart in charts.OVERVIEW], "range": charts.RANGES["15 min"]}
+    state = {"charts": [asdict(chart) for chart in charts.OVERVIEW], "range": charts.RANGES["15 min"]}
     return _job_page(request, feed, job, "graph", charts=charts.OVERVIEW, state=state)
 
 
 @router.get("/jobs/{job}/metrics")
 def metrics_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
     """Show all charts of a job over one time range."""
-    state = {"charts": [chart.plain() for chart in charts.ALL], "range": charts.RANGES["15 min"]}
+    state = {"charts": [asdict(chart) for chart in charts.ALL], "range": charts.RANGES["15 min"]}
     disorder, recommended = bars_of(job.figures), recommendation(job.figures)
     shown = {"charts": charts.ALL, "ranges": charts.RANGES, "disorder": disorder, "recommended": recommended}
     return _job_page(request, feed, job, "metrics", state=state, **shown)
@@ -109,7 +106,7 @@ def data_page(request: Request, feed: FeedOf, job: JobOf, output: str = "") -> H
     outputs = list_side_outputs(checkpoint)
     chosen = output or next((each.name for each in outputs if each.files), "")
     rows = read_rows(checkpoint, chosen) if chosen else []
-    sinks = list_sinks(feed.plan(job.id) or {}, job.figures, list_checkpoints(checkpoint))
+    sinks = list_sinks(feed.plan(job.id) or {}, job.figures, read_checkpoints(checkpoint))
     testable = (
         viewer_of(request).may_submit
         and feed.document(job.id)[0].endswith((".yaml", ".yml"))
@@ -124,7 +121,7 @@ def runs_page(request: Request, feed: FeedOf, job: JobOf, attempt: int = 0) -> H
     """Show the attempts of a job, their logs, and the checkpoints of its queries."""
     attempts = feed.attempts(job.id)
     shown = attempt or (attempts[0].number if attempts else 0)
-    checkpoints = list_checkpoints(feed.checkpoint(job.id))
+    checkpoints = read_checkpoints(feed.checkpoint(job.id))
     return _job_page(
         request,
         feed,

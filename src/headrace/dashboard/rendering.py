@@ -12,20 +12,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from headrace.dashboard import formatting
 from headrace.dashboard.assets import ASSETS
-from headrace.dashboard.feeds.base import Viewer
 from headrace.dashboard.health import health_of
+from headrace.jobs.security.guard import SECURITY_HEADERS
+from headrace.jobs.security.principals import Principal, Role
 
 HERE = Path(__file__).parent
-HEADERS = {
-    "content-security-policy": (
-        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",
-    "cache-control": "no-store",
-}
-"""The headers of pages. Styles may be inline, because React Flow and CodeMirror position elements by them."""
+HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store"}
 
 _environment = Environment(
     loader=FileSystemLoader(HERE / "templates"),
@@ -56,7 +48,7 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
     return HTMLResponse(content, status_code=status, headers=HEADERS)
 
 
-def viewer_of(request: Request) -> Viewer:
-    """Return the user of a request, whom the service's guard has identified."""
-    principal = getattr(request.state, "principal", None)
-    return Viewer() if principal is None else Viewer(principal.name, str(principal.role))
+def viewer_of(request: Request) -> Principal:
+    """Return the user of a request, whom the guard has identified; an admin on pages without a guard."""
+    principal: Principal | None = getattr(request.state, "principal", None)
+    return principal or Principal("", Role.ADMIN)

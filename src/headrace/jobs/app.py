@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
 
+from headrace.dashboard.feeds.service import ServiceFeed
+from headrace.dashboard.pages import add_pages
 from headrace.jobs.api import routers
 from headrace.jobs.api.errors import add_error_handlers
+from headrace.jobs.api.live import tick_hub
 from headrace.jobs.security.guard import Guard
 from headrace.jobs.security.throttle import LoginThrottle
 from headrace.jobs.service import JobService
-
-PAGES = "headrace.dashboard.pages"
 
 
 def create_app(service: JobService) -> FastAPI:
@@ -33,11 +33,12 @@ def create_app(service: JobService) -> FastAPI:
 
     app = FastAPI(title="Headrace", version="1", openapi_url="/api/v1/openapi.json", lifespan=lifespan)
     app.state.service = service
+    app.state.ticks = tick_hub(service)
     app.state.throttle = LoginThrottle()
     for router in routers():
         app.include_router(router)
     add_error_handlers(app)
-    _add_pages(app)
+    add_pages(app, ServiceFeed(service))
     app.add_middleware(Guard, service=service, policy=service.policy)
     return app
 
@@ -48,9 +49,3 @@ def openapi_document() -> dict[str, Any]:
     for router in routers():
         app.include_router(router)
     return app.openapi()
-
-
-def _add_pages(app: FastAPI) -> None:
-    """Include the pages, if their package is installed."""
-    if importlib.util.find_spec(PAGES) is not None:
-        importlib.import_module(PAGES).add_pages(app)

@@ -109,12 +109,12 @@ class Answers:
         write_json(_files(self._directory)[1], {"id": inquiry.id, **content})
 
     def _state(self, inquiry: Inquiry) -> dict[str, Any]:
-        states = state_of(self._graph, self._directory.checkpoint, **self._parts(inquiry))
+        states = state_of(self._graph, self._directory.checkpoint, **self._arguments(inquiry))
         return {"steps": [each.as_json() for each in states]}
 
     def _why(self, inquiry: Inquiry) -> dict[str, Any]:
-        parts = self._parts(inquiry) | {"key": (inquiry.key or "").split(",")}
-        reports = why_of(self._graph, self._directory.checkpoint, **parts, read_input=False)
+        arguments = self._arguments(inquiry) | {"key": (inquiry.key or "").split(",")}
+        reports = why_of(self._graph, self._directory.checkpoint, **arguments, read_input=False)
         return {"steps": [each.as_json() for each in reports]}
 
     def _plan(self, inquiry: Inquiry) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Answers:
         rows = self._handle.sample(inquiry.step or "", rows=inquiry.rows)
         return {"step": inquiry.step, "rows": rows}
 
-    def _parts(self, inquiry: Inquiry) -> dict[str, Any]:
+    def _arguments(self, inquiry: Inquiry) -> dict[str, Any]:
         session = {"master": self._options.master, "conf": self._options.conf}
         return {"step": inquiry.step, "key": inquiry.key or None, **session}
 

@@ -1,102 +1,83 @@
-"""The live feed: the last tick of every job, pushed to open pages."""
+"""Server-sent events: each message is made and serialised once for all streams of its topic."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-QUEUE = 4
-"""The maximum number of ticks queued for a client; a slow client skips the oldest."""
-SUMMARY = (
-    "id",
-    "name",
-    "owner",
-    "state",
-    "attempts",
-    "restarts",
-    "error",
-    "created",
-    "changed",
-    "at",
-    "metrics",
-    "alerts",
-)
-"""The keys of a job in the feed of all jobs."""
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+INTERVAL = 1.0
+"""Seconds between two messages."""
+_QUEUE = 4
+"""Messages that a slow client may be behind; the oldest is dropped."""
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+_GONE = b"event: gone\ndata: {}\n\n"
+
+Message = Callable[[str], Any]
+
+_log = logging.getLogger("headrace.jobs")
 
 
-class LiveFeed:
-    """Distributes ticks; each is serialised once for all clients."""
+class Hub:
+    """Open streams by topic. A task makes the messages while at least one stream is open."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._last: dict[str, dict[str, Any]] = {}
-        self._clients: dict[str | None, set[_Client]] = {}
+    def __init__(self, message: Message, interval: float = INTERVAL) -> None:
+        """Make messages with `message(topic)`, on a worker thread; None ends the streams of a topic."""
+        self._message = message
+        self._interval = interval
+        self._streams: dict[str, set[asyncio.Queue[bytes | None]]] = defaultdict(set)
+        self._task: asyncio.Task[None] | None = None
 
-    def publish(self, snapshots: Sequence[dict[str, Any]]) -> None:
-        """Distribute the documents of one tick."""
-        with self._lock:
-            self._last = {snapshot["id"]: snapshot for snapshot in snapshots}
-            clients = {job: tuple(each) for job, each in self._clients.items()}
-        for job, listeners in clients.items():
-            if (data := self._data(job)) is not None:
-                message = _message("tick", data)
-                for client in listeners:
-                    client.push(message)
+    def response(self, topic: str) -> StreamingResponse:
+        """Return the response that streams a topic."""
+        return StreamingResponse(self.stream(topic), media_type="text/event-stream", headers=_HEADERS)
 
-    def remove(self, job: str) -> None:
-        """Remove a deleted job."""
-        with self._lock:
-            self._last.pop(job, None)
-
-    async def stream(self, job: str | None = None) -> AsyncIterator[bytes]:
-        """Yield server-sent events: of one job, or summaries of all."""
-        client = _Client(asyncio.get_running_loop())
-        with self._lock:
-            self._clients.setdefault(job, set()).add(client)
+    async def stream(self, topic: str) -> AsyncIterator[bytes]:
+        """Yield the messages of a topic as events `tick`, the first at once; `gone` is the last one."""
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=_QUEUE)
+        first = await self._encode(topic)
+        yield b"retry: 1000\n\n"
+        if first is None:
+            yield _GONE
+            return
+        yield first
+        self._streams[topic].add(queue)
+        self._ensure_running()
         try:
-            yield b"retry: 1000\n\n"
-            if (data := self._data(job)) is not None:
-                yield _message("tick", data)
-            while True:
-                yield await client.queue.get()
+            while (block := await queue.get()) is not None:
+                yield block
+            yield _GONE
         finally:
-            with self._lock:
-                self._clients[job].discard(client)
-                if not self._clients[job]:
-                    del self._clients[job]
+            self._streams[topic].discard(queue)
+            if not self._streams[topic]:
+                del self._streams[topic]
 
-    def _data(self, job: str | None) -> Any:
-        with self._lock:
-            if job is not None:
-                return self._last.get(job)
-            return [summarize(snapshot) for snapshot in self._last.values()]
+    def _ensure_running(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._publish())
 
+    async def _publish(self) -> None:
+        while self._streams:
+            await asyncio.sleep(self._interval)
+            for topic in list(self._streams):
+                try:
+                    block = await self._encode(topic)
+                except Exception:  # such as a restart of the database; the next message may succeed
+                    _log.exception("no message of %s", topic)
+                    continue
+                for queue in list(self._streams.get(topic, ())):
+                    if queue.full():
+                        queue.get_nowait()
+                    queue.put_nowait(block)
 
-class _Client:
-    """The queue of one open page."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self.queue: asyncio.Queue[bytes] = asyncio.Queue(QUEUE)
-
-    def push(self, message: bytes) -> None:
-        """Add a message from another thread; a slow client skips the oldest one."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._push, message)
-
-    def _push(self, message: bytes) -> None:
-        if self.queue.full():
-            self.queue.get_nowait()
-        self.queue.put_nowait(message)
-
-
-def summarize(snapshot: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of a snapshot that the list of jobs has."""
-    return {key: snapshot.get(key) for key in SUMMARY}
-
-
-def _message(event: str, data: Any) -> bytes:
-    return f"event: {event}\ndata: {json.dumps(data, separators=(',', ':'), default=str)}\n\n".encode()
+    async def _encode(self, topic: str) -> bytes | None:
+        message = await run_in_threadpool(self._message, topic)
+        if message is None:
+            return None
+        return f"event: tick\ndata: {json.dumps(message, separators=(',', ':'), default=str)}\n\n".encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -56,15 +56,14 @@ class JobSettings(BaseModel):
     def run_options(self, declared: RunOptions) -> RunOptions:
         """Return the options of a run: those that the file declares, overridden by these settings."""
         memory = {"spark.driver.memory": self.memory} if self.memory else {}
-        width = {PARTITIONS: str(self.partitions)} if self.partitions else {}
-        sizes = width | executor_settings(self.executors, self.conf)
+        partitions = {PARTITIONS: str(self.partitions)} if self.partitions else {}
+        sizes = partitions | executor_settings(self.executors, self.conf)
         chosen: dict[str, Any] = {
             name: value
             for name in ("until", "mode", "every", "guarantee", "master")
             if (value := getattr(self, name)) is not None
         }
-        known = {name: getattr(declared, name) for name in RunOptions.__dataclass_fields__}
-        return RunOptions(**{**known, **chosen, "conf": {**declared.conf, **memory, **self.conf, **sizes}})
+        return replace(declared, **chosen, conf={**declared.conf, **memory, **self.conf, **sizes})
 
     @property
     def backoff_seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""Reports on jobs: snapshots, the live feed, samples for the history, alerts and lineage events."""
+"""Reports on jobs: snapshots, samples for the history, alerts and lineage events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from headrace.jobs.directory import JobDirectory, read_json
-from headrace.jobs.live import LiveFeed
 from headrace.jobs.model import Job
 from headrace.jobs.security.documents import hide_secrets
 from headrace.jobs.states import JobState
@@ -49,7 +48,6 @@ class Reporter:
         self._directory = directory
         self._next_sample = 0.0
         self._lineage = None if lineage is None else LineageEmitter(lineage)
-        self.live = LiveFeed()
         self.history = History(database)
         self.alerts = AlertStore(database)
         self._engine = AlertEngine(settings, self.alerts, notifiers_of(settings.notify), self.history)
@@ -65,17 +63,16 @@ class Reporter:
         }
 
     def tick(self, jobs: Sequence[Job]) -> None:
-        """Evaluate the alerts, publish the snapshots and add samples to the history."""
+        """Evaluate the alerts and add samples to the history."""
         snapshots = [self.snapshot(job) for job in jobs]
         self._engine.evaluate(snapshots)
-        self.live.publish(snapshots)
         self._sample(snapshots)
 
     def emit_lineage(self, job: Job) -> None:
         """Emit the lineage event of an attempt that has changed its state."""
         if self._lineage is not None and job.attempts and job.state in EVENTS:
             plan = read_json(self._directory(job.id).plan) or {}
-            self._lineage.emit([run_event(job, plan.get("datasets", {}))])
+            self._lineage.emit(run_event(job, plan.get("datasets", {})))
 
     def close(self) -> None:
         """Wait until all lineage events are sent."""

@@ -23,7 +23,7 @@ from headrace.jobs.submission import Submission
 COMMAND = (sys.executable, "-P", "-m", "headrace.testing.sample_run")
 SECONDS = 90
 """The time limit of a run, the start of Spark included."""
-MOST_RUNS = 2
+MAX_RUNS = 2
 """Runs at the same time; each has a JVM."""
 FILE = "pipeline.yaml"
 """The name of the document in errors."""
@@ -37,7 +37,7 @@ class SampleRuns:
         self._policy = policy
         self._command = tuple(command)
         self._seconds = seconds
-        self._slots = threading.BoundedSemaphore(MOST_RUNS)
+        self._slots = threading.BoundedSemaphore(MAX_RUNS)
         self._processes: dict[str, int] = {}
 
     def run(self, document: str, rows: Mapping[str, str], directory: str | None = None) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class SampleRuns:
     @contextmanager
     def _slot(self) -> Iterator[None]:
         if not self._slots.acquire(blocking=False):
-            raise ConflictError(f"{MOST_RUNS} test runs are under way", where="test", hint="try again later")
+            raise ConflictError(f"{MAX_RUNS} test runs are under way", where="test", hint="try again later")
         try:
             yield
         finally:

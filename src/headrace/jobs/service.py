@@ -75,8 +75,8 @@ class JobService:
         create_tables(self.database)
         self._reporter = Reporter(self.database, self.directory, alerts=alerts, lineage=lineage)
         self._resources.callback(self._reporter.close)
-        self.live, self.history = self._reporter.live, self._reporter.history
-        self.alerts, self.alert_rules = self._reporter.alerts, self._reporter.rules
+        self.history, self.alerts = self._reporter.history, self._reporter.alerts
+        self.alert_rules = self._reporter.rules
         self.store = JobStore(self.database, self._reporter.emit_lineage)
         self._supervisor = Supervisor(self.store, self.directory, command=command)
         self._loops = [
@@ -141,7 +141,7 @@ class JobService:
 
     def stop_job(self, job: str) -> Job:
         """Stop a job gracefully: finish the current micro-batch, commit, exit; `restart` resumes it."""
-        with self._supervisor.lock:
+        with self.lock:
             current = self.store.get(job)
             if current.state is JobState.SUBMITTED or self._is_waiting(current):
                 return self.store.move(current, JobState.STOPPED, "stopped by request", next_start=None)
@@ -152,7 +152,7 @@ class JobService:
 
     def drain(self, job: str) -> Job:
         """Drain a job: stop reading, fire and close every window, end for good."""
-        with self._supervisor.lock:
+        with self.lock:
             current = self.store.get(job)
             if current.state not in _STOPPABLE:
                 raise self._conflict(current, "drained")
@@ -161,7 +161,7 @@ class JobService:
 
     def kill(self, job: str) -> Job:
         """Kill the driver process; `restart` processes the current micro-batch again."""
-        with self._supervisor.lock:
+        with self.lock:
             current = self.store.get(job)
             if not current.state.active:
                 raise self._conflict(current, "killed")
@@ -169,7 +169,7 @@ class JobService:
 
     def restart(self, job: str) -> Job:
         """Start a job again from its checkpoint; a running one is stopped gracefully first."""
-        with self._supervisor.lock:
+        with self.lock:
             current = self.store.get(job)
             if current.state is JobState.RUNNING:
                 self.directory(job).request("stop")
@@ -190,12 +190,11 @@ class JobService:
 
     def delete(self, job: str) -> None:
         """Delete a job that has ended, with its files and its checkpoint."""
-        with self._supervisor.lock:
+        with self.lock:
             current = self.store.get(job)
             if current.state.active or self.directory(job).is_locked:
                 raise self._conflict(current, "deleted")
             self.store.delete(job)
-            self.live.remove(job)
             shutil.rmtree(self.directory(job).path, ignore_errors=True)
 
     def directory(self, job: str) -> JobDirectory:

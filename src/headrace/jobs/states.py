@@ -68,7 +68,11 @@ class JobError(HeadraceError):
     """A request that the job service rejects."""
 
 
-class UnknownJobError(JobError):
+class NotFoundError(JobError):
+    """The service has no job, user, silence or side output of this name."""
+
+
+class UnknownJobError(NotFoundError):
     """No job has this id."""
 
 

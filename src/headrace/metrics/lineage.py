@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -83,10 +82,9 @@ class LineageEmitter:
         self._target = target
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="lineage")
 
-    def emit(self, events: Iterable[dict[str, Any]]) -> None:
-        """Send events; a failure is logged, not raised."""
-        for event in events:
-            self._executor.submit(self._send, event)
+    def emit(self, event: dict[str, Any]) -> None:
+        """Send an event; a failure is logged, not raised."""
+        self._executor.submit(self._send, event)
 
     def close(self) -> None:
         """Wait until all events are sent."""

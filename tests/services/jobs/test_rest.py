@@ -139,6 +139,20 @@ def test_a_failed_job_raises_an_alert(client: httpx.Client) -> None:
     assert "attempt 1 failed" in alert["message"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "detail"),
+    [
+        ("GET", "jobs/0123456789ab", "jobs: no job has the id '0123456789ab'"),
+        ("DELETE", "users/ada", "users: unknown user 'ada'"),
+        ("DELETE", "silences/77", "silences: no silence has the id '77'"),
+    ],
+)
+def test_an_unknown_name_is_not_found(client: httpx.Client, method: str, path: str, detail: str) -> None:
+    response = client.request(method, f"/api/v1/{path}")
+    assert response.status_code == 404
+    assert response.json()["detail"].startswith(detail)
+
+
 def test_silences_are_added_listed_and_ended(client: httpx.Client) -> None:
     silence = client.post("/api/v1/silences", json={"seconds": 60, "rule": "lag"}).json()["id"]
     assert [each["id"] for each in client.get("/api/v1/silences").json()] == [silence]

@@ -1,17 +1,11 @@
-"""The live stream: one message for all pages of a topic, and slow pages that skip messages."""
+"""The messages of the live stream: figures of jobs, nodes and edges."""
 
 from __future__ import annotations
-
-import asyncio
-import json
-from collections.abc import AsyncIterator
-from typing import Any
 
 from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
 from headrace.dashboard.feeds.series import sparkline_of
 from headrace.dashboard.feeds.service import figures_of
 from headrace.dashboard.health import health_of
-from headrace.dashboard.hub import Hub
 from headrace.dashboard.messages import job_message, node_figures
 
 GRAPH = {
@@ -23,38 +17,6 @@ GRAPH = {
 }
 
 
-async def next_data(stream: AsyncIterator[bytes]) -> Any:
-    while True:
-        block = (await anext(stream)).decode()
-        if "data: " in block:
-            return json.loads(block.partition("data: ")[2])
-
-
-def test_message_is_made_once_for_all_pages() -> None:
-    made: list[str] = []
-
-    def message(topic: str) -> int:
-        made.append(topic)
-        return len(made)
-
-    async def follow() -> list[Any]:
-        hub = Hub(message, interval=0.01)
-        first, second = hub.stream("jobs"), hub.stream("jobs")
-        greetings = [await next_data(first), await next_data(second)]
-        return [*greetings, await next_data(first) > 2, hub.open_streams]
-
-    assert asyncio.run(follow())[:3] == [1, 2, True]
-
-
-def test_stream_of_a_deleted_job_ends() -> None:
-    answers = iter([{"state": "running"}, None])
-
-    async def follow() -> list[bytes]:
-        return [block async for block in Hub(lambda topic: next(answers), interval=0.01).stream("job")]
-
-    assert asyncio.run(follow())[-1].startswith(b"event: gone")
-
-
 def test_node_sums_up_its_folded_steps() -> None:
     steps = {
         "tx": StepFigures(rows_out=10, rate_out=2.0, dead_letters=3),
@@ -62,7 +24,7 @@ def test_node_sums_up_its_folded_steps() -> None:
         "totals": StepFigures(rows_in=9, rate_in=1.5, busy=0.95, lag=500),
     }
     job = JobView("1", "fraud", "running", figures=JobFigures(steps=steps))
-    message = job_message(None, job, GRAPH)  # type: ignore[arg-type]
+    message = job_message(job, GRAPH)
     assert message["nodes"]["tx"]["dead_letters"] == 3
     assert message["edges"]["tx>totals"] == {"label": "1.5/s", "pressure": True}
 

@@ -12,7 +12,7 @@ from tests.support.waiting import wait_until
 
 from headrace.errors import DocumentError, OptionError, PlanError
 from headrace.jobs.process import start_time
-from headrace.jobs.sample_runs import MOST_RUNS, SampleRuns
+from headrace.jobs.sample_runs import MAX_RUNS, SampleRuns
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError
 
@@ -123,10 +123,10 @@ def test_number_of_runs_is_limited(tmp_path: Path) -> None:
         with pytest.raises(DocumentError):
             tests.run(DOCUMENT, {"n": "{}"})
 
-    threads = [threading.Thread(target=hold) for _ in range(MOST_RUNS)]
+    threads = [threading.Thread(target=hold) for _ in range(MAX_RUNS)]
     for thread in threads:
         thread.start()
-    wait_until(lambda: len(list(tmp_path.iterdir())) == MOST_RUNS)
+    wait_until(lambda: len(list(tmp_path.iterdir())) == MAX_RUNS)
     with pytest.raises(ConflictError, match="test runs are under way"):
         tests.run(DOCUMENT, {"n": "{}"})
     for thread in threads:

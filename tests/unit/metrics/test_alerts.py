@@ -65,6 +65,24 @@ def test_an_alert_fires_once_and_is_resolved_once(store: AlertStore) -> None:
     assert (alert.state, alert.since, alert.resolved) == ("resolved", 1.0, 3.0)
 
 
+def test_text_of_a_firing_alert_has_the_current_value(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG, wait="10 seconds")
+    for second, lag in [(0, 150), (5, 170), (10, 190), (20, 230)]:
+        alerts.evaluate([job(lag=lag)], float(second))
+    assert [sent.text for sent in recorder.sent] == ["firing: lag: 190 records are not read"]
+    [firing], [stored] = alerts.firing(), store.of("fraud")
+    assert firing == stored
+    assert (stored.value, stored.message, stored.since) == (230.0, "230 records are not read", 0.0)
+
+
+def test_text_of_a_mismatch_survives_a_new_attempt(store: AlertStore) -> None:
+    alerts, _ = engine(store, AlertRule(alert="row_accounting"))
+    alerts.evaluate([job(mismatches=1) | {"mismatches": [MISMATCH]}], 1.0)
+    alerts.evaluate([job(mismatches=1) | {"mismatches": []}], 2.0)
+    [alert] = store.of("fraud")
+    assert "`out`, epoch 7: expected 10, accounted for 9" in alert.message
+
+
 def test_a_condition_has_to_hold_for_some_time(store: AlertStore) -> None:
     alerts, recorder = engine(store, AlertRule(alert="lag", above=100, for_="10 seconds"))
     for second, lag in [(0, 150), (5, 90), (6, 150), (15, 150)]:

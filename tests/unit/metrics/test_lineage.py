@@ -109,7 +109,8 @@ def test_events_are_appended_to_a_file(tmp_path: Path) -> None:
     file = tmp_path / "events.jsonl"
     emitter = LineageEmitter(str(file))
     states = [JobState.STARTING, JobState.RUNNING, JobState.STOPPED]
-    emitter.emit(run_event(replace(JOB, state=state), {}) for state in states)
+    for state in states:
+        emitter.emit(run_event(replace(JOB, state=state), {}))
     emitter.close()
     kinds = [json.loads(line)["eventType"] for line in file.read_text().splitlines()]
     assert kinds == ["START", "RUNNING", "COMPLETE"]

@@ -10,7 +10,7 @@ import pytest
 
 from headrace import Pipeline, connect
 from headrace.plan.queries import queries_of
-from headrace.runtime.progress.log import RECENT, ProgressLog, parse_time
+from headrace.runtime.progress.log import RECENT, STATE_EPOCHS, ProgressLog, parse_time
 from headrace.runtime.threads import start_thread
 
 
@@ -35,6 +35,18 @@ def test_reports_before_follow_are_counted_in_order() -> None:
     status = log.status({}, active=True)
     assert (status.rows_in, status.queries[0].epoch) == (12, 2)
     assert received == [("rows", 0), ("rows", 1), ("rows", 2)]
+
+
+def test_state_does_not_shrink_for_the_epoch_of_a_snapshot() -> None:
+    log = ProgressLog()
+    log.follow(SimpleNamespace(runId="the run"), "rows")
+    sizes = []
+    for epoch, memory in enumerate([2_101_440, 8_488, 11_080, 2_101_440, *[11_080] * STATE_EPOCHS]):
+        operator = {"memoryUsedBytes": memory, "customMetrics": {"rocksdbSstFileSize": 1_000}}
+        log.add("the run", report(epoch, 1) | {"stateOperators": [operator]})
+        sizes.append(log.status({}, active=True).queries[0].state_bytes)
+    assert sizes[:-1] == [2_102_440] * (3 + STATE_EPOCHS)
+    assert sizes[-1] == 12_080
 
 
 def test_report_with_a_year_beyond_9999_is_added() -> None:

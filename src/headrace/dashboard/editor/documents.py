@@ -19,6 +19,7 @@ from headrace.plan.warnings import warnings_of
 from headrace.testing.sample_run.inputs import SampleInput, inputs_of
 
 FILE = "pipeline.yaml"
+UNRESTRICTED = Policy()
 _PLACE = re.compile(rf"^{re.escape(FILE)}:(\d+):(\d+)(?:: )?(.*)$", re.DOTALL)
 
 
@@ -34,14 +35,14 @@ class CheckedDocument:
     """The sources and tables that a test run needs rows for."""
 
 
-def check_document(text: str, policy: Policy | None = None) -> CheckedDocument:
+def check_document(text: str, policy: Policy = UNRESTRICTED) -> CheckedDocument:
     r"""Check a document without running it; `policy` may restrict the files and the code that it uses.
 
     >>> check_document("name: p\nsources:\n  tx: {memories: {}}\n").problems[0]["line"]
     3
     """
     try:
-        check_text(text, FILE, policy or Policy())
+        check_text(text, FILE, policy)
         graph = yaml.from_text(text, file=FILE)
     except HeadraceError as error:
         return CheckedDocument(_locate_all(error.problems))

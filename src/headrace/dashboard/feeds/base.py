@@ -1,4 +1,4 @@
-"""The data that the pages show: a protocol, so that the pages depend on no particular job service."""
+"""The data that the pages show, and the protocol of its source: the job service, or simulated jobs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from headrace.checkpoints.comparison import Comparison
+from headrace.jobs.model import Attempt
+from headrace.jobs.security.policy import Policy
 
 Severity = Literal["ok", "warn", "bad", "idle"]
 
@@ -43,14 +45,9 @@ class StepFigures:
 class JobFigures:
     """The figures of a job; None: not measured."""
 
-    rows_in: int = 0
-    rows_out: int = 0
     rate_in: float | None = None
-    rate_out: float | None = None
-    p50: float | None = None
-    """End-to-end latency in milliseconds."""
-    p95: float | None = None
     p99: float | None = None
+    """End-to-end latency in milliseconds."""
     lag: int | None = None
     watermark: str | None = None
     watermark_delay: float | None = None
@@ -76,34 +73,18 @@ class JobView:
     name: str
     state: str
     owner: str = ""
-    version: str = ""
     file: str = ""
     created: float = 0.0
     changed: float = 0.0
-    attempts: int = 0
     restarts: int = 0
-    pid: int | None = None
     error: str | None = None
-    exit_reason: str | None = None
     figures: JobFigures = field(default_factory=JobFigures)
     warning: str = ""
     """The text of the most severe alert that fires for the job."""
-    recent: Sequence[float | None] = ()
-    """Rows per second over the last 15 minutes, oldest first."""
     warned: float = 0.0
     """The time at which that alert began to fire."""
-
-
-@dataclass(frozen=True)
-class AttemptView:
-    """One driver process of a job."""
-
-    number: int
-    started: float
-    ended: float | None = None
-    exit_reason: str | None = None
-    error: str | None = None
-    pid: int | None = None
+    recent: Sequence[float | None] = ()
+    """Rows per second over the last 15 minutes, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +122,7 @@ class UserView:
 
 
 @dataclass(frozen=True)
-class History:
+class ChartData:
     """Series over time, one column per name; `t` in seconds. Missing values are None."""
 
     columns: Mapping[str, Sequence[float | None]]
@@ -149,29 +130,12 @@ class History:
     """Restarts and deployments: time and label."""
 
 
-@dataclass(frozen=True)
-class Viewer:
-    """The user who looks at a page. The pages hide what the service would refuse; the service decides."""
-
-    name: str = ""
-    role: str = "admin"
-
-    @property
-    def may_submit(self) -> bool:
-        """True if the user may submit jobs."""
-        return self.role != "viewer"
-
-    def may_change(self, owner: str) -> bool:
-        """True if the user may stop or delete a job of this owner.
-
-        >>> Viewer("ana", "operator").may_change("ana"), Viewer("ana", "operator").may_change("ben")
-        (True, False)
-        """
-        return self.role == "admin" or (self.role == "operator" and owner == self.name)
-
-
 class Feed(Protocol):
     """A source of the data for the pages. All calls are quick reads; they run on a worker thread."""
+
+    @property
+    def policy(self) -> Policy:
+        """The access policy, which may restrict documents."""
 
     def jobs(self) -> Sequence[JobView]:
         """Return all jobs."""
@@ -188,10 +152,10 @@ class Feed(Protocol):
     def directory(self, job: str) -> str:
         """Return the directory that relative paths of the document refer to."""
 
-    def history(self, job: str, seconds: float) -> History:
+    def history(self, job: str, seconds: float) -> ChartData:
         """Return the metrics of the last seconds."""
 
-    def attempts(self, job: str) -> Sequence[AttemptView]:
+    def attempts(self, job: str) -> Sequence[Attempt]:
         """Return the attempts, newest first."""
 
     def log_file(self, job: str, attempt: int) -> Path:

@@ -12,8 +12,7 @@ from headrace.checkpoints.comparison import Comparison
 from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard.feeds.base import (
     AlertView,
-    AttemptView,
-    History,
+    ChartData,
     JobFigures,
     JobView,
     RuleView,
@@ -23,7 +22,8 @@ from headrace.dashboard.feeds.base import (
 )
 from headrace.dashboard.feeds.series import SPARK_SECONDS, columns_of, sparkline_of
 from headrace.jobs.inquiries import Inquiry
-from headrace.jobs.model import Job
+from headrace.jobs.model import Attempt, Job
+from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
 from headrace.jobs.states import UnknownJobError
@@ -41,6 +41,12 @@ class ServiceFeed:
     def __init__(self, service: JobService) -> None:
         self._service = service
         self._sparklines: dict[str, tuple[float, list[float | None]]] = {}
+        self._kinds = {rule.label: rule.alert for rule in service.alert_rules}
+
+    @property
+    def policy(self) -> Policy:
+        """The access policy of the service."""
+        return self._service.policy
 
     def jobs(self) -> Sequence[JobView]:
         """Return all jobs."""
@@ -71,7 +77,7 @@ class ServiceFeed:
             return own or ""
         return own or str(self._service.directory(job).files)
 
-    def history(self, job: str, seconds: float) -> History:
+    def history(self, job: str, seconds: float) -> ChartData:
         """Return the metrics of the last seconds."""
         now = time.time()
         restarts = [(attempt.started, "restart") for attempt in self.attempts(job)][:-1]
@@ -81,14 +87,11 @@ class ServiceFeed:
             if each.name.startswith("before-")
         ]
         samples = self._service.history.read(job, now - seconds, now)
-        return History(columns_of(samples), [*restarts, *upgrades])
+        return ChartData(columns_of(samples), [*restarts, *upgrades])
 
-    def attempts(self, job: str) -> Sequence[AttemptView]:
+    def attempts(self, job: str) -> Sequence[Attempt]:
         """Return the attempts, newest first."""
-        return [
-            AttemptView(each.number, each.started, each.ended, each.exit_reason, each.error, each.pid)
-            for each in sorted(self._service.store.attempts(job), key=lambda each: -each.number)
-        ]
+        return self._service.store.attempts(job)[::-1]
 
     def log_file(self, job: str, attempt: int) -> Path:
         """Return the file with the output of an attempt."""
@@ -108,14 +111,14 @@ class ServiceFeed:
         now, names = time.time(), {job.id: job.name for job in self._service.jobs()}
         return [
             AlertView(
-                alert.rule.replace("_", " "),
-                alert.job,
-                names[alert.job],
-                severity_of(alert.rule),
-                alert.message,
-                alert.since,
-                alert.resolved,
-                self._service.alerts.is_silenced(alert, now),
+                rule=alert.rule.replace("_", " "),
+                job=alert.job,
+                job_name=names[alert.job],
+                severity=self._severity(alert.rule),
+                text=alert.message,
+                since=alert.since,
+                resolved=alert.resolved,
+                silenced=self._service.alerts.is_silenced(alert, now),
             )
             for alert in self._service.alerts.recent()
             if alert.job in names
@@ -158,25 +161,26 @@ class ServiceFeed:
     def _view(self, job: Job) -> JobView:
         snapshot = self._service.snapshot(job)
         figures = figures_of(snapshot)
+        alerts = sorted(snapshot["alerts"], key=lambda alert: self._severity(alert["rule"]) != "bad")
         return JobView(
-            job.id,
-            job.name,
-            str(job.state),
-            job.owner,
-            job.version,
-            job.file,
-            job.created,
-            job.changed,
-            job.attempts,
-            job.restarts,
-            job.pid,
-            job.error,
-            job.exit_reason,
-            figures if job.state.active else without_rates(figures),
-            next((alert["message"] for alert in snapshot["alerts"]), ""),
-            self._sparkline(job.id),
-            next((alert["since"] for alert in snapshot["alerts"]), 0.0),
+            id=job.id,
+            name=job.name,
+            state=str(job.state),
+            owner=job.owner,
+            file=job.file,
+            created=job.created,
+            changed=job.changed,
+            restarts=job.restarts,
+            error=job.error,
+            figures=figures if job.state.active else without_rates(figures),
+            warning=next((alert["message"] for alert in alerts), ""),
+            warned=next((alert["since"] for alert in alerts), 0.0),
+            recent=self._sparkline(job.id),
         )
+
+    def _severity(self, rule: str) -> Severity:
+        """Return the severity of an alert: rows are lost or the job has ended, or it is slow."""
+        return "bad" if self._kinds.get(rule, rule) in _BROKEN else "warn"
 
     def _sparkline(self, job: str) -> list[float | None]:
         """Return the rates of the last 15 minutes; they are read from the store every few seconds."""
@@ -194,43 +198,33 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
     latency, delay = metrics.get("latency_ms") or {}, metrics.get("watermark_delay_ms")
     queries, disorder = snapshot.get("queries") or {}, snapshot.get("out_of_order") or {}
     return JobFigures(
-        metrics["rows_in"],
-        metrics["rows_out"],
-        metrics.get("rate_in"),
-        metrics.get("rate_out"),
-        latency.get("p50"),
-        latency.get("p95"),
-        latency.get("p99"),
-        metrics.get("lag"),
-        metrics.get("watermark"),
-        None if delay is None else delay / 1000,
-        metrics["late"],
-        metrics["dead_letters"],
-        metrics.get("state_rows"),
-        metrics.get("state_bytes"),
-        {name: _step(name, step, queries, metrics) for name, step in (snapshot.get("steps") or {}).items()},
-        [(int(bound), int(rows)) for bound, rows in disorder.get("histogram_ms", ())],
-        disorder.get("recommended_ms"),
-        metrics.get("slowest_partition") or "",
+        rate_in=metrics.get("rate_in"),
+        p99=latency.get("p99"),
+        lag=metrics.get("lag"),
+        watermark=metrics.get("watermark"),
+        watermark_delay=None if delay is None else delay / 1000,
+        late=metrics["late"],
+        dead_letters=metrics["dead_letters"],
+        state_rows=metrics.get("state_rows"),
+        state_bytes=metrics.get("state_bytes"),
+        steps={
+            name: _step(name, step, queries, metrics) for name, step in (snapshot.get("steps") or {}).items()
+        },
+        out_of_order=[(int(bound), int(rows)) for bound, rows in disorder.get("histogram_ms", ())],
+        recommended_ms=disorder.get("recommended_ms"),
+        slowest_partition=metrics.get("slowest_partition") or "",
     )
 
 
-def severity_of(rule: str) -> Severity:
-    """Return the severity of an alert: rows are lost and jobs end, or they are slow."""
-    return "bad" if rule in _BROKEN else "warn"
-
-
 def without_rates(figures: JobFigures) -> JobFigures:
-    """Return the counts of a job that has ended; its rates are over."""
+    """Return the counts of a job that has ended, without its last rates and gauges."""
     return JobFigures(
-        figures.rows_in,
-        figures.rows_out,
         late=figures.late,
         dead_letters=figures.dead_letters,
         steps={
             name: StepFigures(
-                step.rows_in,
-                step.rows_out,
+                rows_in=step.rows_in,
+                rows_out=step.rows_out,
                 late=step.late,
                 accounting=step.accounting,
                 balanced=step.balanced,
@@ -246,20 +240,20 @@ def _step(
 ) -> StepFigures:
     query, rules = queries.get(name, {}), step.get("rules") or {}
     return StepFigures(
-        step.get("rows_in"),
-        step.get("rows_out"),
-        step.get("rate_in"),
-        step.get("rate_out"),
-        step.get("late") or 0,
-        step.get("dead_letters") or 0,
-        step.get("busy", query.get("busy")),
-        query.get("state_rows"),
-        query.get("state_bytes"),
-        query.get("watermark"),
-        metrics.get("lag"),
-        step.get("accounting") or {},
-        step.get("balanced"),
-        rules.get("in_force") or {},
-        rules.get("faults") or (),
-        step.get("ledger_epoch"),
+        rows_in=step.get("rows_in"),
+        rows_out=step.get("rows_out"),
+        rate_in=step.get("rate_in"),
+        rate_out=step.get("rate_out"),
+        late=step.get("late") or 0,
+        dead_letters=step.get("dead_letters") or 0,
+        busy=step.get("busy", query.get("busy")),
+        state_rows=query.get("state_rows"),
+        state_bytes=query.get("state_bytes"),
+        watermark=query.get("watermark"),
+        lag=metrics.get("lag"),
+        accounting=step.get("accounting") or {},
+        balanced=step.get("balanced"),
+        rules=rules.get("in_force") or {},
+        faults=rules.get("faults") or (),
+        ledger_epoch=step.get("ledger_epoch"),
     )

@@ -24,7 +24,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
   const Step = ({id, data}) => {
     const live = useFigures(message => message?.nodes[id]);
     const classes = ["step", "is-" + data.kind, live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false || live?.failed ? "broken" : ""];
-    const ends = live && (data.kind === "sink" ? [live.in === "–" ? live.out : live.in] : [live.in, live.out]).filter(rate => rate !== "–");
+    const ends = live && (data.kind === "sink" ? [live.in || live.out] : [live.in, live.out]).filter(Boolean);
     return h("div", {className: classes.join(" ")},
       data.kind !== "source" && h(Handle, {type: "target", position: "left"}),
       h("b", {title: id}, id),

@@ -10,7 +10,8 @@ on("tick", ({jobs, summary}) => {
     const job = jobs[row.dataset.job];
     if (!job) { row.remove(); continue; }
     for (const cell of cells(row)) {
-      write(cell, job[cell.dataset.cell]);
+      write(cell, job[cell.dataset.cell].split("\n")[0]);
+      if (cell.dataset.cell === "reason") cell.title = job.reason;
       if (cell.dataset.cell === "state") cell.className = "tone " + job.severity;
     }
     const path = row.querySelector("[data-path]");

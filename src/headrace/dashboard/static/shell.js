@@ -1,4 +1,4 @@
-// What every page has: theme, keyboard, live numbers, actions on jobs, messages.
+// The parts of every page: theme, keyboard, live numbers, actions on jobs, messages.
 import {follow} from "./live.js";
 
 export const $ = id => document.getElementById(id);
@@ -68,9 +68,9 @@ on("tick", ({t}) => document.querySelectorAll("time[data-ago]").forEach(element 
 // parts of a page that the stream does not carry: read again when the state changes, some every few seconds
 const REREAD = 5000;
 let due = Date.now() + REREAD, health;
-on("tick", async ({state, reason}) => {
+on("tick", async ({state, warned}) => {
   const before = health;
-  health = `${state} ${reason}`;
+  health = `${state} ${warned}`;
   const changed = before !== undefined && before !== health;
   const parts = [...document.querySelectorAll(changed ? "[data-reread]" : "[data-reread=always]")];
   if (!parts.length || (!changed && Date.now() < due)) return;

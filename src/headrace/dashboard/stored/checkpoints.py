@@ -1,4 +1,4 @@
-"""The checkpoints of a job's queries: epoch, watermark, partitions and size."""
+"""The checkpoints of a job's queries: epoch, watermark, partitions and times of the last commits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class QueryCheckpoint:
     """The last committed epochs and the times of their commits, newest first."""
 
 
-def list_checkpoints(checkpoint: Path) -> list[QueryCheckpoint]:
+def read_checkpoints(checkpoint: Path) -> list[QueryCheckpoint]:
     """Read the checkpoints of all queries, without Spark."""
     return [_read(place) for place in sorted((checkpoint / "queries").glob("*")) if place.is_dir()]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections import deque
 from collections.abc import Iterator
@@ -121,6 +120,6 @@ def _text(name: str, value: Any) -> str:
     if name == "raw" and isinstance(value, str):  # binary columns are base64 in JSON
         try:
             return base64.b64decode(value, validate=True).decode(errors="replace")
-        except (binascii.Error, ValueError):
+        except ValueError:
             return value
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
-from headrace.jobs.security.guard import principal_of
 from headrace.jobs.security.principals import Principal, Role
 from headrace.jobs.service import JobService
 from headrace.jobs.states import JobError
@@ -22,11 +21,12 @@ def _service(request: Request) -> JobService:
 
 
 def _principal(request: Request) -> Principal:
-    return principal_of(request.state)
+    principal: Principal = request.state.principal
+    return principal
 
 
 def _admin(request: Request) -> Principal:
-    principal = principal_of(request.state)
+    principal = _principal(request)
     if principal.role is not Role.ADMIN:
         raise ForbiddenError(f"the role {principal.role} does not allow it", where="role")
     return principal

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 from headrace.jobs.api.access import Sender, Service
 from headrace.jobs.api.models import AlertModel, SilenceModel, SilenceRequest
-from headrace.jobs.states import UnknownJobError
+from headrace.jobs.states import NotFoundError
 
 router = APIRouter(prefix="/api/v1", tags=["alerts"])
 
@@ -39,4 +39,4 @@ def add_silence(request: SilenceRequest, service: Service, sender: Sender) -> Si
 def end_silence(silence: str, service: Service) -> None:
     """End a silence."""
     if not service.alerts.end_silence(silence):
-        raise UnknownJobError(f"no silence has the id {silence!r}", where="silences")
+        raise NotFoundError(f"no silence has the id {silence!r}", where="silences")

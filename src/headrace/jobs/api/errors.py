@@ -10,11 +10,11 @@ from fastapi.responses import JSONResponse
 
 from headrace.errors import HeadraceError, OptionError
 from headrace.jobs.api.access import ForbiddenError
-from headrace.jobs.states import ConflictError, UnknownJobError
+from headrace.jobs.states import ConflictError, NotFoundError, UnknownJobError
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer errors of Headrace with their status: 404 unknown job, 409 conflict, 422 invalid submission."""
+    """Answer errors of Headrace with their status: 404 not found, 409 conflict, 422 invalid submission."""
 
     @app.exception_handler(HeadraceError)
     async def answer(_: Request, error: HeadraceError) -> JSONResponse:
@@ -28,7 +28,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 def status_of(error: HeadraceError) -> int:
     """Return the HTTP status of an error."""
-    if isinstance(error, UnknownJobError):
+    if isinstance(error, NotFoundError):
         return 404
     if isinstance(error, ForbiddenError):
         return 403

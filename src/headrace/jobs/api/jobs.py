@@ -10,14 +10,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import PlainTextResponse
 from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from headrace.errors import OptionError, without_passwords
 from headrace.jobs.api.access import JobId, Sender, Service
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
 from headrace.jobs.inquiries import Inquiry
-from headrace.jobs.live import summarize
-from headrace.jobs.model import Job, JobSettings
+from headrace.jobs.model import JobSettings
 from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
 from headrace.runtime.samples import MAX_ROWS, ROWS
 
@@ -59,8 +59,6 @@ SUBMIT_BODY = {
 @router.post("", status_code=201, openapi_extra={"requestBody": SUBMIT_BODY})
 async def submit(request: Request, service: Service, sender: Sender) -> Created:
     """Submit a pipeline: a YAML document as JSON, or files as multipart."""
-    from starlette.concurrency import run_in_threadpool
-
     submission = await read_submission(request)
     job = await run_in_threadpool(service.submit, replace(submission, owner=sender.name))
     return Created.of(job)
@@ -78,13 +76,14 @@ async def read_submission(request: Request) -> Submission:
 def list_jobs(service: Service, state: str | None = None) -> list[JobSummary]:
     """List all jobs, the newest first."""
     jobs = [job for job in service.jobs() if state is None or job.state == state]
-    return [JobSummary(**summarize(service.snapshot(job))) for job in jobs]
+    return [JobSummary(**service.snapshot(job)) for job in jobs]
 
 
 @router.get("/{job}")
 def show(job: JobId, service: Service) -> JobDetail:
     """Return a job with its attempts and the metrics of its last tick."""
-    return _detail(service, service.get(job))
+    attempts = [vars(attempt) for attempt in service.store.attempts(job)]
+    return JobDetail(**service.snapshot(service.get(job)), history=attempts)
 
 
 @router.get("/{job}/logs", response_class=PlainTextResponse)
@@ -182,11 +181,6 @@ def clone(job: JobId, service: Service, sender: Sender) -> Created:
 def delete(job: JobId, service: Service) -> None:
     """Delete a job that has ended, with its files and its checkpoint."""
     service.delete(job)
-
-
-def _detail(service: Service, job: Job) -> JobDetail:
-    attempts = [{**vars(attempt)} for attempt in service.store.attempts(job.id)]
-    return JobDetail(**service.snapshot(job), history=attempts)
 
 
 def _from_json(body: bytes) -> Submission:

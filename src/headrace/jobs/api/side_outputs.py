@@ -12,7 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from headrace.jobs.api.access import JobId, Service
 from headrace.jobs.api.jobs import ERRORS
-from headrace.jobs.states import UnknownJobError
+from headrace.jobs.states import NotFoundError
 from headrace.runtime.unrouted import DIRECTORY
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=ERRORS)
@@ -38,7 +38,7 @@ def side_output(job: JobId, output: _Output, service: Service) -> JsonLines:
     """Return all stored rows of a side output as JSON lines, the oldest first; `raw` is base64."""
     place = next((place for place in _places(service, job) if place.name == output), None)
     if place is None:
-        raise UnknownJobError(f"the job has no side output {output!r}", where="side_outputs")
+        raise NotFoundError(f"the job has no side output {output!r}", where="side_outputs")
     files = sorted(place.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
     name = f"{service.get(job).id}.{place.name}.jsonl"
     return JsonLines(_read(files), headers={"content-disposition": f'attachment; filename="{name}"'})

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from headrace.checkpoints.savepoints import list_savepoints
 from headrace.jobs.api.access import JobId, Sender, Service
@@ -87,8 +88,6 @@ def scale(job: JobId, body: ScaleRequest, service: Service) -> Created:
 @router.post("/{job}/upgrade", openapi_extra={"requestBody": SUBMIT_BODY})
 async def upgrade(job: JobId, request: Request, service: Service, sender: Sender) -> Upgraded:
     """Replace the pipeline and start from the checkpoint; rejected if it needs a replay."""
-    from starlette.concurrency import run_in_threadpool
-
     submission = replace(await read_submission(request), owner=sender.name)
     current = service.get(job)
     upgraded, saved = await run_in_threadpool(JobUpgrades(service).upgrade, current.id, submission)

@@ -12,7 +12,7 @@ from headrace.jobs.api.access import Admin, ForbiddenError, Sender, Service
 from headrace.jobs.security.guard import COOKIE
 from headrace.jobs.security.principals import SESSION_SECONDS, PrincipalStore, Role
 from headrace.jobs.security.throttle import LoginThrottle
-from headrace.jobs.states import UnknownJobError
+from headrace.jobs.states import NotFoundError
 
 router = APIRouter(prefix="/api/v1", tags=["users"])
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.@-]{1,100}$")]
@@ -99,7 +99,7 @@ def add_user(user: UserRequest, service: Service, _: Admin) -> dict[str, str]:
 def delete_user(name: str, service: Service, _: Admin) -> None:
     """Delete a user with all sessions and tokens; for admins."""
     if not PrincipalStore(service.database).delete_user(name):
-        raise UnknownJobError(f"unknown user {name!r}", where="users")
+        raise NotFoundError(f"unknown user {name!r}", where="users")
 
 
 @router.post("/tokens", status_code=201)

@@ -37,6 +37,8 @@ _SAFE_SETTING = re.compile(
 )
 """Spark settings of sizes and speed. All others could load a class or a library, or use files."""
 _CLASS_OR_PLACE = re.compile(r"class|provider|listener|location|dir|path", re.IGNORECASE)
+_FILES_HINT = "start the service with --allow-files DIR"
+_CODE_HINT = "start the service with --allow-code"
 
 
 def check_submission(submission: Submission, policy: Policy) -> None:
@@ -50,7 +52,7 @@ def check_submission(submission: Submission, policy: Policy) -> None:
     if not policy.is_restricted:
         return
     if submission.directory is not None and not _is_inside(submission.directory, policy.allow_files):
-        raise OptionError("a working directory is not accepted", where="directory", hint=_FILES)
+        raise OptionError("a working directory is not accepted", where="directory", hint=_FILES_HINT)
     if not policy.allow_code:
         _check_code(submission)
     if submission.file.endswith((".yaml", ".yml")):
@@ -92,16 +94,12 @@ def hide_secrets(conf: Mapping[str, str]) -> dict[str, str]:
     return {key: "***" if _SECRET.search(key) else value for key, value in conf.items()}
 
 
-_FILES = "start the service with --allow-files DIR"
-_CODE = "start the service with --allow-code"
-
-
 def _check_code(submission: Submission) -> None:
     if submission.file.endswith(".py"):
-        raise OptionError("a Python file is not accepted", where=submission.file, hint=_CODE)
+        raise OptionError("a Python file is not accepted", where=submission.file, hint=_CODE_HINT)
     for key in submission.settings.conf:
         if not _SAFE_SETTING.fullmatch(key) or _CLASS_OR_PLACE.search(key):
-            raise OptionError("this setting can load code or use files", where=key, hint=_CODE)
+            raise OptionError("this setting can load code or use files", where=key, hint=_CODE_HINT)
 
 
 def _find_problems(document: str, file: str, policy: Policy) -> Iterator[Problem]:
@@ -111,18 +109,18 @@ def _find_problems(document: str, file: str, policy: Policy) -> Iterator[Problem
         if not policy.allow_code:
             yield from _code_problems(where, key, text)
         if _LOCAL_PATH.search(text) and not _is_inside(text, policy.allow_files):
-            yield Problem(where, "a path of the service's machine is not accepted", _FILES)
+            yield Problem(where, "a path of the service's machine is not accepted", _FILES_HINT)
 
 
 def _code_problems(where: str, key: str, text: str) -> Iterator[Problem]:
     if key in CODE_KEYS or key == "python":
-        yield Problem(where, "a step that loads Python is not accepted", _CODE)
+        yield Problem(where, "a step that loads Python is not accepted", _CODE_HINT)
     if _CODE_OPTION.search(key):
-        yield Problem(where, "this option can load code", _CODE)
+        yield Problem(where, "this option can load code", _CODE_HINT)
     if _JAVA_CALL.search(text):
-        yield Problem(where, "a function that calls Java is not accepted", _CODE)
+        yield Problem(where, "a function that calls Java is not accepted", _CODE_HINT)
     if _PATH_TABLE.search(text) or _QUOTE_AND_COMMENT.search(text):
-        yield Problem(where, "a path cannot be queried as a table", _CODE)
+        yield Problem(where, "a path cannot be queried as a table", _CODE_HINT)
 
 
 def _expand(text: str) -> str:

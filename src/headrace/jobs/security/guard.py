@@ -8,7 +8,6 @@ import json
 import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, cookie_parser
@@ -30,15 +29,16 @@ _UPLOAD = re.compile(r"/api/v1/jobs(/[0-9a-f]{12}/upgrade)?")
 _JOB = re.compile(r"/api/v1/jobs/([0-9a-f]{12})(/.*)?")
 _SMALL_BYTES = 2 << 20
 _TOO_LARGE = "the request is too large"
-_HEADERS = {
-    b"x-content-type-options": b"nosniff",
-    b"x-frame-options": b"DENY",
-    b"referrer-policy": b"same-origin",
-    b"content-security-policy": (
-        b"default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-        b"frame-ancestors 'none'; form-action 'self'; base-uri 'none'"
+SECURITY_HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "content-security-policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     ),
 }
+"""The headers of responses. Styles may be inline: React Flow and CodeMirror position elements by them."""
 
 
 class Guard:
@@ -55,7 +55,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Answer(send, lambda: self._is_valid(scope))
+        answer = _Response(send, lambda: self._is_valid(scope))
         reads_store = scope["method"] not in _SAFE or _has_credentials(scope)
         principal, problem = (
             await asyncio.to_thread(self._check, scope) if reads_store else self._check(scope)
@@ -68,7 +68,7 @@ class Guard:
         if scope["method"] not in _SAFE:
             await asyncio.to_thread(self._record, scope, principal, answer.status)
 
-    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    async def _pass_on(self, scope: Scope, receive: Receive, answer: _Response) -> None:
         body = _LimitedBody(receive, body_limit(scope["path"]))
         try:
             await self._app(scope, body.receive, answer.send)
@@ -154,7 +154,7 @@ class Guard:
         self._service.database.execute(statement, values)
 
 
-class _Answer:
+class _Response:
     """Adds headers to the response and records its status; ends a stream whose sender is locked out."""
 
     def __init__(self, send: Send, is_valid: Callable[[], Awaitable[bool]]) -> None:
@@ -167,7 +167,8 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             present = {name.lower() for name, _ in message["headers"]}
-            added = [item for item in _HEADERS.items() if item[0] not in present]
+            headers = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+            added = [header for header in headers if header[0] not in present]
             message = {**message, "headers": [*message["headers"], *added]}
         elif message.get("more_body") and time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + RECHECK_SECONDS
@@ -230,9 +231,3 @@ def _has_credentials(scope: Scope) -> bool:
 def _wants_page(scope: Scope) -> bool:
     accepts = Headers(scope=scope).get("accept", "")
     return scope["method"] == "GET" and "text/html" in accepts and not scope["path"].startswith("/api/")
-
-
-def principal_of(state: Any) -> Principal:
-    """Return the sender of a request from its state."""
-    principal: Principal = state.principal
-    return principal

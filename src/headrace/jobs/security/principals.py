@@ -31,14 +31,24 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Principal:
-    """The sender of a request."""
+    """The sender of a request. Pages hide actions that the role does not allow; the guard rejects them."""
 
     name: str
     role: Role
     by_cookie: bool = False
 
+    @property
+    def may_submit(self) -> bool:
+        """True if it may submit jobs."""
+        return self.may_change(None)
+
     def may_change(self, owner: str | None) -> bool:
-        """True if it may change a job of this owner; None stands for a new job."""
+        """True if it may change a job of this owner; None stands for a new job.
+
+        >>> ana = Principal("ana", Role.OPERATOR)
+        >>> ana.may_change("ana"), ana.may_change("ben"), ana.may_submit
+        (True, False, True)
+        """
         if self.role is Role.ADMIN:
             return True
         return self.role is Role.OPERATOR and owner in (None, self.name)

@@ -30,6 +30,8 @@ class JobMemory:
     """Times and values by rule; each rule has a period of its own."""
     rows_in: tuple[float, float] | None = None
     """The last change of the rows read: time and value."""
+    mismatch: Mapping[str, Any] | None = None
+    """The last mismatch of row accounting; a later attempt no longer reports it."""
 
 
 def evaluate(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
@@ -86,7 +88,7 @@ def _no_data(rule: AlertRule, metrics: Mapping[str, Any], memory: JobMemory, now
     if memory.rows_in is None or memory.rows_in[1] != rows:
         memory.rows_in = (now, rows)
     quiet = now - memory.rows_in[0]
-    return Finding(quiet, f"no rows for {quiet:,.0f} seconds" if quiet > max(rule.above, 0) else None)
+    return Finding(quiet, f"no rows for {quiet:,.0f} seconds" if quiet > rule.above else None)
 
 
 def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: float) -> Finding:
@@ -101,13 +103,15 @@ def _growth(rule: AlertRule, job: Mapping[str, Any], memory: JobMemory, now: flo
     while len(past) > 1 and past[1][0] < now - rule.period:
         past.popleft()
     recent = value - past[0][1] if past[-1][0] >= now - rule.period else 0.0
-    text = f"{recent:,.0f} restarts" if name == "restarts" else _describe_mismatches(job)
+    text = f"{recent:,.0f} restarts" if name == "restarts" else _describe_mismatch(job, memory)
     return Finding(recent, text if recent > rule.above else None)
 
 
-def _describe_mismatches(job: Mapping[str, Any]) -> str:
-    last = (job.get("mismatches") or [{}])[-1]
-    if not last:
+def _describe_mismatch(job: Mapping[str, Any], memory: JobMemory) -> str:
+    if reported := job.get("mismatches"):
+        memory.mismatch = reported[-1]
+    last = memory.mismatch
+    if last is None:
         return "rows do not add up"
     place = f"`{last['step']}`, epoch {last['epoch']}"
     return f"rows do not add up: {place}: expected {last['expected']}, accounted for {last['actual']}"

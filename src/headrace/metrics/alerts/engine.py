@@ -82,11 +82,22 @@ class AlertEngine:
                 self._resolve(key, firing, at)
             return
         since = self._pending.setdefault(key, at)
-        if firing is None and at - since >= rule.seconds:
+        if firing is not None:
+            self._refresh(key, firing, finding.value, finding.message)
+        elif at - since >= rule.seconds:
             alert = Alert(
                 secrets.token_hex(6), job, rule.label, "firing", finding.value, finding.message, since
             )
             self._firing[key] = self._store.save(alert)
+
+    def _refresh(self, key: _Key, alert: Alert, value: float, message: str) -> None:
+        """Replace value and text of a firing alert, also in a notification that has not been sent."""
+        if (value, message) == (alert.value, alert.message):
+            return
+        self._firing[key] = self._store.save(replace(alert, value=value, message=message))
+        group = self._groups.get(alert.job)
+        if group is not None and alert.id in group.alerts:
+            group.alerts[alert.id] = replace(group.alerts[alert.id], value=value, message=message)
 
     def _resolve(self, key: _Key, alert: Alert, at: float) -> None:
         resolved = self._store.save(replace(alert, state="resolved", resolved=at))

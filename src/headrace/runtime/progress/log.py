@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RECENT = 64
+STATE_EPOCHS = 10
+"""Epochs of which the largest state is reported. RocksDB empties its memory buffers for a snapshot, at every
+tenth epoch (`minDeltasForSnapshot`), and Spark measures right after it: a fraction of the size before."""
 EXCHANGE = "exchange."
 """Prefix of the names under which exchanges are written."""
 _SETTLE_SECONDS = 30.0
@@ -54,6 +57,7 @@ class ProgressLog:
         self._names: dict[str, str] = {}
         self._early: deque[tuple[str, dict[str, Any]]] = deque(maxlen=RECENT)
         self._queries: dict[str, QueryStatus] = {}
+        self._state_bytes: dict[str, deque[int]] = defaultdict(lambda: deque(maxlen=STATE_EPOCHS))
         self._recent: deque[tuple[float, int, int]] = deque(maxlen=RECENT)
         self._terminated: set[str] = set()
         self._ended = False
@@ -130,8 +134,9 @@ class ProgressLog:
         self._on_report(name, report)
 
     def _add(self, name: str, report: dict[str, Any]) -> None:
-        before, rows = self._queries[name], rows_read(report)
-        self._queries[name] = _add_report(before, report, rows)
+        before, rows, sizes = self._queries[name], rows_read(report), self._state_bytes[name]
+        sizes.append(state_bytes_of(report))
+        self._queries[name] = _add_report(before, report, rows, max(sizes))
         self._recent.append((time.time(), rows, int(report["durationMs"].get("triggerExecution", 0))))
 
     def _collect(self, delay: float) -> None:
@@ -183,7 +188,7 @@ def _first_readers(queries: Sequence[Query]) -> set[str]:
     return counted
 
 
-def _add_report(before: QueryStatus, report: dict[str, Any], rows: int) -> QueryStatus:
+def _add_report(before: QueryStatus, report: dict[str, Any], rows: int, state_bytes: int) -> QueryStatus:
     operators = report.get("stateOperators", [])
     watermark = report.get("eventTime", {}).get("watermark", "")
     return QueryStatus(
@@ -194,7 +199,7 @@ def _add_report(before: QueryStatus, report: dict[str, Any], rows: int) -> Query
         watermark if watermark and not watermark.startswith(_NO_WATERMARK) else before.watermark,
         sum(int(operator.get("numRowsTotal", 0)) for operator in operators),
         int(report["durationMs"].get("triggerExecution", 0)),
-        state_bytes_of(report),
+        state_bytes,
         phases_of(report),
         lag_of(report),
         before.busy_ms + int(report["durationMs"].get("triggerExecution", 0)),

@@ -23,6 +23,7 @@ class QueryStatus:
     state_rows: int = 0
     batch_ms: int = 0
     state_bytes: int = 0
+    """The largest of the last epochs, because the memory of a state store falls with every snapshot."""
     phases: dict[str, int] = field(default_factory=dict)
     """Duration of each phase of the last batch in milliseconds, as Spark names them."""
     lag: dict[str, int] = field(default_factory=dict)
