@@ -95,8 +95,8 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   /** The last right row before the row, or at its time if it is backward. */
   private def before(memory: AsOfMemory, row: BufferedRow): BufferedRow = {
     val last = memory.latest
-    val found = if (last == null || last.time <= row.time) last else memory.previous
-    if (found == null || row.time - found.time > spec.tolerance) null else found
+    val right = if (last == null || last.time <= row.time) last else memory.previous
+    if (right == null || row.time - right.time > spec.tolerance) null else right
   }
 
   /** Drops right rows that no left row from `time` on, nor one that waits, can have as a partner. */

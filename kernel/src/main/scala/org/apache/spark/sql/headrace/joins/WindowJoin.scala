@@ -86,11 +86,11 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
   }
 
   private def rows(bucket: RowBlock, side: Int): Array[(Long, UnsafeRow)] = {
-    val found = mutable.ArrayBuffer.empty[(Long, UnsafeRow)]
+    val rows = mutable.ArrayBuffer.empty[(Long, UnsafeRow)]
     bucket.foreachPlace { place =>
-      if (bucket.tag(place) == side) found += bucket.time(place) -> bucket.row(place, pairs.width(side))
+      if (bucket.tag(place) == side) rows += bucket.time(place) -> bucket.row(place, pairs.width(side))
     }
-    found.toArray
+    rows.toArray
   }
 
   private def bounds(start: Long): InternalRow = new GenericInternalRow(Array[Any](start, grid.end(start)))

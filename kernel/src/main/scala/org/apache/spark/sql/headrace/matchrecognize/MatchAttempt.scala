@@ -65,7 +65,7 @@ final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester,
   def take(): Boolean = {
     next.clear()
     clearReached()
-    var (found, i) = (best, 0)
+    var (verdict, i) = (best, 0)
     var over = false
     rows += 1
     while (i < threads.size && !over) {
@@ -81,13 +81,13 @@ final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester,
               return false
           }
         case MatchEnd =>
-          found = MatchFound(thread.taken, thread.marks)
+          verdict = MatchFound(thread.taken, thread.marks)
           over = true // later threads are less preferred
         case _ => // a row follows, so this is not the partition's end
       }
       i += 1
     }
-    best = found
+    best = verdict
     val done = threads
     threads = next
     next = done
@@ -110,8 +110,8 @@ final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester,
         case MatchEnd => return MatchFound(thread.taken, thread.marks)
         case AtEnd => lookahead match {
             case PartitionEnd =>
-              val found = atEnd(thread)
-              if (found != NoMatch) return found
+              val verdict = atEnd(thread)
+              if (verdict != NoMatch) return verdict
             case OnlyOtherRows =>
             case _ => return Undecided
           }

@@ -51,12 +51,6 @@ final case class RowPattern(program: Program, variables: IndexedSeq[String], con
   }
 }
 
-/** Receives results. */
-trait ResultSink {
-  /** Adds a result; `measures` is null for an unmatched row. */
-  def add(row: InternalRow, measures: Array[Any]): Unit
-}
-
 /** Rows of one partition that are still needed, and the search position. Mutable. */
 final class PartitionSearch {
   /** Number of the first stored row, and of the row where the next match may begin. */
@@ -97,17 +91,14 @@ final class PartitionSearch {
   }
 }
 
-/** Observes condition tests of the attempt at the search position; the last row of `taken` was tested. */
-trait ConditionListener {
-  def tested(search: PartitionSearch, taken: RowChain, answer: TestResult): Unit
-}
-
-object NoListener extends ConditionListener {
-  override def tested(search: PartitionSearch, taken: RowChain, answer: TestResult): Unit = ()
-}
-
-/** Searches partitions for matches, one at a time, each the preferred one at its position. */
-final class PatternSearcher(pattern: RowPattern, listener: ConditionListener) {
+/**
+ * Searches partitions for matches, one at a time, each the preferred one at its position.
+ *
+ * @param onTest called for each condition test of the attempt at the search position; the last of the taken rows was
+ *   tested
+ */
+final class PatternSearcher(pattern: RowPattern, onTest: PatternSearcher.TestListener) {
+  import PatternSearcher.ResultSink
   private val evaluator = new FormulaEvaluator(pattern.names, pattern.slots)
 
   /** Searches as far as the available rows allow. */
@@ -125,8 +116,8 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener) {
   private def searchOnce(search: PartitionSearch, out: ResultSink): Boolean = decide(search) match {
     case Undecided => false
     case NoMatch =>
-      if (pattern.shown == AllRowsWithUnmatched && search.at >= search.matchedTo) out
-        .add(search.row(search.at), null)
+      if (pattern.shown == AllRowsWithUnmatched && search.at >= search.matchedTo)
+        out(search.row(search.at), null)
       search.at += 1
       true
     case MatchFound(null, _) => emitEmpty(search, out)
@@ -141,7 +132,7 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener) {
         new RowTester {
           override def holds(taken: RowChain): TestResult = {
             val result = answer(taken)
-            listener.tested(search, taken, result)
+            onTest(search, taken, result)
             result
           }
 
@@ -173,7 +164,7 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener) {
   private def emitEmpty(search: PartitionSearch, out: ResultSink): Boolean = {
     if (pattern.shown != AllRowsOmitEmpty) {
       val measured = measures(search, null, null)
-      out.add(search.row(search.at), measured)
+      out(search.row(search.at), measured)
     }
     search.number += 1
     search.at += 1
@@ -188,7 +179,7 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener) {
       if (pattern.shown == OneRow) Seq(taken) else chain(taken).filterNot(t => isExcluded(t.size - 1, marks))
     val results = shown.map(now => (search.row(start + now.size - 1), measures(search, now, taken)))
     if (evaluator.waits) return false
-    results.foreach { case (row, measured) => out.add(row, measured) }
+    results.foreach { case (row, measured) => out(row, measured) }
     search.matchedTo = math.max(search.matchedTo, start + taken.size)
     search.number += 1
     search.at = next(start, taken)
@@ -225,4 +216,11 @@ final class PatternSearcher(pattern: RowPattern, listener: ConditionListener) {
     }
     start + position
   }
+}
+
+object PatternSearcher {
+  type TestListener = (PartitionSearch, RowChain, TestResult) => Unit
+
+  /** Receives an input row and its measures, which are null if the row is unmatched. */
+  type ResultSink = (InternalRow, Array[Any]) => Unit
 }

@@ -11,13 +11,13 @@ import org.apache.spark.sql.headrace.operators.keyed.StepColumns
 import org.apache.spark.sql.{Dataset, Row}
 
 /** Explains a MATCH_RECOGNIZE: its open match, and the variables that each row was tested against. */
-final class RowPatternExplainer(step: RowPatternStep) extends InOrderExplainer(step) with ConditionListener {
-  override protected val matcher: RowPatternMatcher = step.matcherWith(this)
+final class RowPatternExplainer(step: RowPatternStep) extends InOrderExplainer(step) {
+  override protected val matcher: RowPatternMatcher = step.matcherWith(recordTest)
 
   /** Tests by row number: start of the attempt, its time, variable, result. */
   private val testsByRow = mutable.HashMap.empty[Long, mutable.ArrayBuffer[(Long, Long, Int, TestResult)]]
 
-  override def tested(search: PartitionSearch, taken: RowChain, answer: TestResult): Unit = testsByRow
+  private def recordTest(search: PartitionSearch, taken: RowChain, answer: TestResult): Unit = testsByRow
     .getOrElseUpdate(search.at + taken.size - 1, mutable.ArrayBuffer.empty) +=
     ((search.at, search.timeOf(search.at), taken.variable, answer))
 

@@ -17,10 +17,10 @@ import org.apache.spark.sql.headrace.operators.inorder.Matcher
  *   advances, so they are buffered only during a call
  */
 final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kept: UnsafeProjection,
-    ties: Option[BaseOrdering] = None, listener: ConditionListener = NoListener)
+    ties: Option[BaseOrdering], onTest: PatternSearcher.TestListener)
     extends Matcher {
   override type Memory = PartitionSearch
-  private val searcher = new PatternSearcher(pattern, listener)
+  private val searcher = new PatternSearcher(pattern, onTest)
 
   /** True if a partition without stored rows is equivalent to a new one. */
   private val resettable = !pattern.program.code.contains(AtStart) && pattern.back == 0 &&

@@ -24,12 +24,12 @@ final case class RowPatternStep(pattern: RowPattern, output: RowPatternOutput, c
     kept: Seq[Attribute], ties: Seq[SortOrder], time: StepTime.Value, fingerprint: Int)
     extends InOrderStep {
   override def arrival: Boolean = false
-  override def matcher(): RowPatternMatcher = matcherWith(NoListener)
+  override def matcher(): RowPatternMatcher = matcherWith((_, _, _) => ())
 
-  /** Creates a matcher with a listener. */
-  def matcherWith(listener: ConditionListener): RowPatternMatcher =
+  /** Creates a matcher that reports its condition tests. */
+  def matcherWith(onTest: PatternSearcher.TestListener): RowPatternMatcher =
     new RowPatternMatcher(pattern, output, UnsafeProjection.create(kept, columns.input),
-      if (ties.isEmpty) None else Some(RowOrdering.create(ties, kept)), listener)
+      if (ties.isEmpty) None else Some(RowOrdering.create(ties, kept)), onTest)
 }
 
 object RowPatternStep {

@@ -37,7 +37,8 @@ final class MatchExplainer(val pattern: ExplainedPattern) extends InOrderExplain
     val partials = pattern.partials(memory)
     probe.groupByRows(partials.partial.asScala.filter(_.started))
       .foreach(reportPartial(into.addObject(), _, complete = false))
-    partials.complete.asScala.foreach(one => reportPartial(into.addObject(), Seq(one), complete = true))
+    partials.complete.asScala
+      .foreach(partial => reportPartial(into.addObject(), Seq(partial), complete = true))
   }
 
   override protected def reportRows(into: ArrayNode, memory: matcher.Memory, rows: Seq[(InternalRow, Long)],
@@ -96,9 +97,9 @@ final class MatchExplainer(val pattern: ExplainedPattern) extends InOrderExplain
     into.put("complete", complete)
     val rows = into.putArray("rows")
     Iterator.iterate(of.last)(_.before).takeWhile(_ != null).toVector.reverse.foreach { link =>
-      val one = rows.addObject().put("step", spec.steps(link.step))
-      one.set[ObjectNode]("time", json.time(link.taken.time))
-      one.set[ObjectNode]("row", json.row(link.taken.row, visible))
+      val row = rows.addObject().put("step", spec.steps(link.step))
+      row.set[ObjectNode]("time", json.time(link.taken.time))
+      row.set[ObjectNode]("row", json.row(link.taken.row, visible))
     }
     if (!complete) reportAwaited(into, group)
   }

@@ -16,10 +16,10 @@ final class MatchView(step: MatchStep) extends InOrderView(step) {
     val shape = new StructType().add("key", keyType).add("start", TimestampType).add("end", TimestampType)
       .add("complete", BooleanType).add("matched", StructType(steps.map(StructField(_, ArrayType(rowType)))))
     decodeMemory(entries, shape) { (key, memory) =>
-      MatchView.matches(memory).map { case (one, complete) =>
-        val matched = new LinkedRows(one.last, steps.size)
+      MatchView.matches(memory).map { case (partial, complete) =>
+        val matched = new LinkedRows(partial.last, steps.size)
         val arrays = steps.indices.map(matched.rows(_).map(toRow))
-        Row(key, time(one.firstTime), time(one.lastTime), complete, Row.fromSeq(arrays))
+        Row(key, time(partial.firstTime), time(partial.lastTime), complete, Row.fromSeq(arrays))
       }
     }
   }

@@ -159,6 +159,6 @@ object PartialMatchesCodec {
       missing ::= at
       at = at.before
     }
-    missing.foreach(one => links(one) = links.size)
+    missing.foreach(link => links(link) = links.size)
   }
 }

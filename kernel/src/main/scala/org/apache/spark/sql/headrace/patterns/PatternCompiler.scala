@@ -101,9 +101,9 @@ final class PatternCompiler(spec: PatternSpec) {
         excludeTaken(sink, take)
       }
       var last = sink
-      val patience = Option.when(element.inner == Contiguity.FollowedByAny)(take)
+      val ungapped = Option.when(element.inner == Contiguity.FollowedByAny)(take)
       for (_ <- from until to) {
-        last = single(last, proceed, take and withinGap, ignore, optional = true, patience)
+        last = single(last, proceed, take and withinGap, ignore, optional = true, ungapped)
         addFollowingStop(last)
       }
       for (_ <- 1 until from) {
@@ -118,19 +118,19 @@ final class PatternCompiler(spec: PatternSpec) {
 
     /** A state that takes one row, or the states of a group. */
     private def single(sink: AutomatonState, proceed: AutomatonState, take: EdgeTest,
-        ignore: Option[EdgeTest], optional: Boolean, patience: Option[EdgeTest] = None): AutomatonState =
+        ignore: Option[EdgeTest], optional: Boolean, ungapped: Option[EdgeTest] = None): AutomatonState =
       element.body match {
         case ElementGroup(inner) =>
           val first = sequence(inner, sink, Some(own), after)
           if (optional) first.proceed(proceed, always)
           first
         case Alternatives(alternatives) => choice(alternatives, sink, Option.when(optional)(proceed), ignore)
-        case _: ElementStep => leaf(sink, proceed, take, ignore, optional, patience)
+        case _: ElementStep => leaf(sink, proceed, take, ignore, optional, ungapped)
       }
 
-    /** As in Flink, `combinations` lift the gap limit (`patience`) once an optional repeat ignored a row. */
+    /** As in Flink, `combinations` lift the gap limit (`ungapped`) once an optional repeat ignored a row. */
     private def leaf(sink: AutomatonState, proceed: AutomatonState, take: EdgeTest, ignore: Option[EdgeTest],
-        optional: Boolean, patience: Option[EdgeTest]): AutomatonState = {
+        optional: Boolean, ungapped: Option[EdgeTest]): AutomatonState = {
       val newState = state(StateKind.Normal, step)
       val next = withoutNots(sink) // taking a row ends the range of a preceding `not`
       newState.take(next, take)
@@ -140,8 +140,8 @@ final class PatternCompiler(spec: PatternSpec) {
         else {
           // After an ignored row, skipping the element is left to the later states.
           val waiting = state(StateKind.Normal, step)
-          waiting.take(next, patience.getOrElse(take))
-          waiting.ignore(waiting, patience.flatMap(_ => unless(ignoreBetween)).getOrElse(test))
+          waiting.take(next, ungapped.getOrElse(take))
+          waiting.ignore(waiting, ungapped.flatMap(_ => unless(ignoreBetween)).getOrElse(test))
           addStops(waiting)
           newState.ignore(waiting, test)
         }
@@ -159,7 +159,7 @@ final class PatternCompiler(spec: PatternSpec) {
     /** A state that proceeds into each alternative. */
     private def choice(alternatives: IndexedSeq[IndexedSeq[PatternElement]], sink: AutomatonState,
         proceed: Option[AutomatonState], ignore: Option[EdgeTest]): AutomatonState = {
-      val firsts = alternatives.map(one => sequence(one, ownSink(one, sink), Some(own), after))
+      val firsts = alternatives.map(elements => sequence(elements, ownSink(elements, sink), Some(own), after))
       def fork(): AutomatonState = {
         val newState = state(StateKind.Normal, -1)
         firsts.foreach(newState.proceed(_, always))

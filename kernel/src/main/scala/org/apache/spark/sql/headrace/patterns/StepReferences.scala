@@ -149,7 +149,7 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
     }
     val names = of.collect { case a: UnresolvedAttribute => a }
     names.map(step).distinct match {
-      case Seq(Some(one)) if names.forall(_.nameParts.size > 1) => (one, own)
+      case Seq(Some(step)) if names.forall(_.nameParts.size > 1) => (step, own)
       case _ => throw new IllegalArgumentException(
           s"expected columns of one step in ${of.sql}, such as ${steps.head}.${columns.head.name}")
     }

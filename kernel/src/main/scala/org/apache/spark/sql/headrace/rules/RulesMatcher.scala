@@ -52,8 +52,8 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
   }
 
   private def concerns(rule: Int, arrivedIn: Long): Boolean = {
-    val asked = set.required(rule)
-    set.rules(rule).since <= arrivedIn && (!set.selective(rule) || asked.exists(conditions.all))
+    val required = set.required(rule)
+    set.rules(rule).since <= arrivedIn && (!set.selective(rule) || required.exists(conditions.all))
   }
 
   private def start(rule: Int, arrivedIn: Long, key: InternalRow, memory: RulesState, row: InternalRow,
@@ -112,10 +112,10 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
 
   private final class RuleContext(number: Int) extends MatchContext {
     private val own = set.rules(number)
-    private val asked = set.required(number)
+    private val required = set.required(number)
     private val navigated = own.rule.navigated.toArray
     override def holds(condition: Int, row: InternalRow, matched: MatchedRows): Boolean = conditions
-      .all(asked(condition)) && (navigated(condition) == null || navigated(condition).holds(row, matched))
+      .all(required(condition)) && (navigated(condition) == null || navigated(condition).holds(row, matched))
 
     override def storedRow(row: InternalRow): UnsafeRow = {
       if (RulesMatcher.this.storedCopy == null)

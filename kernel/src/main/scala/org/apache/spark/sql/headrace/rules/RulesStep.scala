@@ -67,7 +67,7 @@ final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
     })
 
   override def sifts: Boolean = true
-  private val place = columns.input.indexWhere(_.name == RulesStep.Came)
+  private val place = columns.input.indexWhere(_.name == RulesStep.ArrivedIn)
 
   /** Stores the rule set's number in the row: a rule does not see rows that arrived before it. */
   override def arriving(row: InternalRow): Unit = row.setLong(place, set.number)
@@ -83,7 +83,7 @@ final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
 
 object RulesStep {
   private val json = new ObjectMapper
-  private val Came = "__came"
+  private val ArrivedIn = "__arrived_in"
 
   /** Creates a step without rules from JSON: `keys`, `order`, `time`, `counted` and `measures` (DDL or null). */
   def apply(frame: Dataset[Row], text: String): RulesStep = {
@@ -94,10 +94,10 @@ object RulesStep {
     val keys = StructType(names.map(name => StructField(name, plan.output.find(_.name == name).get.dataType)))
     val measures = Option.when(tree.hasNonNull("measures"))(StructType.fromDDL(tree.get("measures").asText))
     val output = new RulesOutput(keys, visible, measures)
-    val came = Alias(Literal(null, LongType), Came)()
+    val arrivedIn = Alias(Literal(null, LongType), ArrivedIn)()
     val counted = tree.path("counted").elements.asScala.map(_.asText).toSet
     val columns = new StepColumns(
-      plan.output, Seq(came), names, Seq("main" -> output.main, "timeouts" -> output.timeouts), counted)
+      plan.output, Seq(arrivedIn), names, Seq("main" -> output.main, "timeouts" -> output.timeouts), counted)
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
     new RulesStep(
       columns, arrival = tree.path("order").asText == "arrival",

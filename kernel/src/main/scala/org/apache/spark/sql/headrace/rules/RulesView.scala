@@ -18,11 +18,11 @@ final class RulesView(step: RulesStep) extends InOrderView(step) {
       .add("matched", MapType(StringType, ArrayType(rowType)))
     decodeMemory(entries, shape) { (key, memory) =>
       step.rules.rules.zip(memory.partials).filter(_._2 != null).flatMap { case (rule, partials) =>
-        MatchView.matches(partials).map { case (one, complete) =>
+        MatchView.matches(partials).map { case (partial, complete) =>
           val steps = rule.rule.spec.steps
-          val matched = new LinkedRows(one.last, steps.size)
+          val matched = new LinkedRows(partial.last, steps.size)
           val arrays = steps.zipWithIndex.map { case (name, i) => name -> matched.rows(i).map(toRow) }.toMap
-          Row(key, rule.id, rule.version, time(one.firstTime), time(one.lastTime), complete, arrays)
+          Row(key, rule.id, rule.version, time(partial.firstTime), time(partial.lastTime), complete, arrays)
         }
       }
     }
