@@ -69,7 +69,9 @@ class TableReader(DriverReader):
         listed = existing_columns(self._dialect, session, self._table, where=context.source)
         cursor = self._options.cursor or next(iter(listed))
         columns = {**self._dialect.hidden_columns, **listed}
-        types = select_columns(self._dialect, self._table, columns, context, cursor)
+        types = select_columns(
+            self._dialect, self._table, columns, context.schema, required=[cursor], where=context.source
+        )
         kinds = {name: self._dialect.spark_type(declared) for name, declared in columns.items()}
         selected = {name: columns[name] for name in types}
         return CursorTable(self._dialect, self._table, cursor, columns[cursor], selected), kinds, types
