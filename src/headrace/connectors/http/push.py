@@ -85,7 +85,7 @@ class PushReceiver:
         return JSONResponse({"rows": len(records)}, 202)
 
     def _messages(self, request: Request, records: list[bytes]) -> list[Message]:
-        wanted, metadata = self._options.columns_of_metadata, dict[str, Any]()
+        wanted, metadata = self._options.selected_metadata, dict[str, Any]()
         if "client" in wanted:
             metadata["client"] = request.client.host if request.client else None
         if "headers" in wanted:
