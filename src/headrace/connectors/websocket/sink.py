@@ -53,8 +53,8 @@ class _Client:
 class Broadcaster:
     """Serves the endpoint of a sink, and sends every row to all clients."""
 
-    def __init__(self, options: WebSocket) -> None:
-        self._options = options
+    def __init__(self, options: WebSocket, context: WriteContext) -> None:
+        self._options, self._sink = options, context.sink
         self._clients: set[_Client] = set()
         self._latest: deque[str | bytes] = deque(maxlen=options.backlog)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -65,14 +65,14 @@ class Broadcaster:
         """The number of connected clients."""
         return len(self._clients)
 
-    def expressions(self, fields: Fields, where: str) -> list[str]:
-        return [encode_columns(self._options.format, fields, self._options.value, where)]
+    def expressions(self, fields: Fields) -> list[str]:
+        return [encode_columns(self._options.format, fields, self._options.value, self._sink)]
 
-    def open(self, context: WriteContext) -> None:
+    def open(self) -> None:
         path = self._options.path
         app = Starlette(routes=[WebSocketRoute(path, self._serve_socket), Route(path, self._serve_events)])
         self._server = WebServer(app, self._options.listen or "")
-        self._server.start(DeliveryError, context.sink)
+        self._server.start(DeliveryError, self._sink)
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         sent = [message for (message,) in messages if message is not None]
