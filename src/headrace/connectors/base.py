@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headrace.connectors.retry import find_problem
 from headrace.errors import DeliveryError, OptionError, Problem
 from headrace.formats import Format
-from headrace.formats.options import first_problem
+from headrace.formats.option_problems import first_problem
 from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
