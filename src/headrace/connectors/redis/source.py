@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source import Position
+from headrace.connectors.driver_source import Offset
 from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.flatten import literal, position_column, quote_name
 from headrace.connectors.redis.entries import FIRST, ConsumedStream, id_order, record_of
@@ -89,20 +89,20 @@ class StreamEnumerator:
         )
         self._limit: str | None = None
 
-    def initial(self) -> Position:
+    def initial(self) -> Offset:
         return {"id": FIRST}
 
     def available(self) -> None:
         self._limit = self._session.retry(self._entries.last_id)
 
-    def latest(self, start: Position) -> Position:
+    def latest(self, start: Offset) -> Offset:
         last = self._session.retry(lambda client: self._last(client, start["id"]))
         return {"id": last} if last is not None else start
 
-    def splits(self, start: Position, end: Position) -> Sequence[bytes]:
+    def splits(self, start: Offset, end: Offset) -> Sequence[bytes]:
         return [json.dumps([start["id"], end["id"]]).encode()]
 
-    def commit(self, end: Position) -> None:
+    def commit(self, end: Offset) -> None:
         self._session.retry(lambda client: self._entries.acknowledge(client, end["id"]))
 
     def close(self) -> None:

@@ -10,15 +10,14 @@ import pyarrow
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverReader
-from headrace.connectors.flatten import position_column
+from headrace.connectors.flatten import position_column, quote_name
 from headrace.connectors.retry import connect, portable_errors
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
 from headrace.connectors.sql.cursor import CursorSplit, CursorTable
-from headrace.connectors.sql.cursor_source import CursorEnumerator
+from headrace.connectors.sql.cursor_enumerator import CursorEnumerator
 from headrace.connectors.sql.dialect import Session
 from headrace.connectors.sql.options import DatabaseTable
 from headrace.errors import SourceError
-from headrace.schemas.datatypes import quote_name
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch

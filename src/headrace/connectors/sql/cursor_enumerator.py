@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+from headrace.connectors.driver_source import Offset
 from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
-from headrace.connectors.sql.cursor import CursorTable, Offset, SafeHighWatermark
+from headrace.connectors.sql.cursor import CursorTable, SafeHighWatermark
 from headrace.connectors.sql.dialect import Session
 from headrace.connectors.sql.options import DatabaseTable
 
