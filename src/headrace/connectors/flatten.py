@@ -139,4 +139,5 @@ def time_text(path: str, kind: str) -> str:
 
 
 def quote_name(name: str) -> str:
+    """Return a name in backticks, so that a column such as `null` is not read as SQL."""
     return "`" + name.replace("`", "``") + "`"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.files import Files
-from headrace.connectors.flatten import position_column
+from headrace.connectors.flatten import position_column, quote_name
 from headrace.connectors.generator.base import NUMBER, Recipe, literal
 from headrace.connectors.generator.recipes import default_recipe
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
-from headrace.schemas.datatypes import Field, quote_name
+from headrace.schemas.datatypes import Field
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
