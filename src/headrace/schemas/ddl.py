@@ -271,8 +271,8 @@ class _Parser:
     def _fail(self, token: _Token, what: str, hint: str) -> NoReturn:
         before = self._text[: token.at]
         line, column = before.count("\n") + 1, token.at - (before.rfind("\n") + 1) + 1
-        place = f"line {line}, column {column}" if "\n" in self._text.strip() else f"character {column}"
-        where = f"{self._where}: schema {place}" if self._where else f"schema {place}"
+        position = f"line {line}, column {column}" if "\n" in self._text.strip() else f"character {column}"
+        where = f"{self._where}: schema {position}" if self._where else f"schema {position}"
         raise SchemaError(what, where=where, hint=hint)
 
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.http.bodies import BodyError, split_body
-from headrace.connectors.network.listening import WebServer, is_authorized
+from headrace.connectors.network.web_server import WebServer, is_authorized
 from headrace.connectors.options import bytes_of, seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.errors import SourceError

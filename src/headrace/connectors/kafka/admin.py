@@ -130,10 +130,13 @@ class KafkaAdmin:
         """Commit a group's offsets without waiting: they only show the progress to Kafka's tools."""
         offsets = java_map(self._spark, {})
         # Resolved once: py4j looks up each part of a Java name in all jars.
-        place, metadata = self._java.common.TopicPartition, self._java.clients.consumer.OffsetAndMetadata
+        topic_partition, metadata = (
+            self._java.common.TopicPartition,
+            self._java.clients.consumer.OffsetAndMetadata,
+        )
         for topic, partitions in position.items():
             for partition, offset in partitions.items():
-                offsets[place(topic, int(partition))] = metadata(int(offset), OFFSET_METADATA)
+                offsets[topic_partition(topic, int(partition))] = metadata(int(offset), OFFSET_METADATA)
         if len(offsets):
             self._pending = self._admin.alterConsumerGroupOffsets(group, offsets).all()
 

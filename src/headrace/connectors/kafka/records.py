@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headrace.connectors import flatten as flat
+from headrace.connectors import flatten
 from headrace.connectors.base import DELETED
 from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value, find_column
 from headrace.formats import Format
@@ -26,7 +26,7 @@ def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
     _check_columns(options, fields, where)
     topic, partition = options.topic_column, options.partition_column
     return [
-        f"cast({fields[topic].path} as string)" if topic else flat.literal(options.topic or ""),
+        f"cast({fields[topic].path} as string)" if topic else flatten.literal(options.topic or ""),
         f"cast({fields[partition].path if partition else 'null'} as int)",
         _key(options.key, fields),
         _value(options, fields, where),
@@ -51,7 +51,7 @@ def _key(names: Iterable[str], fields: Fields) -> str:
 
 def _headers(names: Iterable[str], fields: Fields) -> str:
     headers = [
-        f"struct({flat.literal(name)} as key, {encode_bytes(fields[name])} as value)" for name in names
+        f"struct({flatten.literal(name)} as key, {encode_bytes(fields[name])} as value)" for name in names
     ]
     return (
         f"array({', '.join(headers)})" if headers else "cast(null as array<struct<key string, value binary>>)"

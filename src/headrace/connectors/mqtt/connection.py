@@ -104,8 +104,8 @@ class BrokerConnection:
 
     def _check_tls(self) -> None:
         """Try the handshake: paho leaves the socket open if it fails."""
-        place, context = (self.address.host, self.address.port), client_context(self.options.tls)
-        with socket.create_connection(place, _CONNECT_SECONDS) as plain:
+        server, context = (self.address.host, self.address.port), client_context(self.options.tls)
+        with socket.create_connection(server, _CONNECT_SECONDS) as plain:
             context.wrap_socket(plain, server_hostname=self.address.host).close()
 
     def _connect_properties(self) -> Properties | None:

@@ -43,10 +43,10 @@ def check_filter(filter: str) -> str:  # noqa: A002 - the word of the specificat
         check_filter(inner)
         return filter
     levels = filter.split("/")
-    for place, level in enumerate(levels):
+    for number, level in enumerate(levels):
         if len(level) > 1 and ("+" in level or "#" in level):
             raise ValueError(f"the topic filter `{filter}` has a wildcard beside other characters: `{level}`")
-        if level == "#" and place < len(levels) - 1:
+        if level == "#" and number < len(levels) - 1:
             raise ValueError(f"the topic filter `{filter}` has `#` before its last level")
     return filter
 

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket as Connection
 from starlette.websockets import WebSocketDisconnect
 
 from headrace.connectors.base import WriteContext
-from headrace.connectors.network.listening import WebServer, is_authorized
+from headrace.connectors.network.web_server import WebServer, is_authorized
 from headrace.connectors.row_encoding import Fields, encode_columns
 from headrace.errors import DeliveryError
 

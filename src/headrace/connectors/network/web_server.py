@@ -1,4 +1,4 @@
-"""Servers of connectors: a web application in a thread of the run."""
+"""A web server in a thread of the run, and the check of its requests' tokens."""
 
 from __future__ import annotations
 
