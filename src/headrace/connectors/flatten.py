@@ -8,7 +8,7 @@ module.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headrace.formats import Format
@@ -126,6 +126,15 @@ def position_column(source: str, partition: str, offset: str) -> str:
     "struct('tx' as source, '' as partition, id as offset) as __position"
     """
     return f"struct({literal(source)} as source, {partition} as partition, {offset} as offset) as __position"
+
+
+def text_schema(names: Iterable[str]) -> str:
+    """Return the DDL of columns of type string.
+
+    >>> text_schema(["card", "n"])
+    '`card` string, `n` string'
+    """
+    return ", ".join(f"{quote_name(name)} string" for name in names)
 
 
 def json_text(path: str) -> str:

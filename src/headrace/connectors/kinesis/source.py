@@ -11,8 +11,8 @@ import pyarrow
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source import Offset
-from headrace.connectors.driver_source.arrow_splits import decode_splits, encode_split
 from headrace.connectors.driver_source.source import DriverReader
+from headrace.connectors.driver_source.splits import decode_split, encode_split, split_reader
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kinesis.shards import ShardOffset, ShardRecords, Shards, readable_shards
 from headrace.connectors.options import seconds_of
@@ -50,7 +50,7 @@ class KinesisReader(DriverReader):
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = ShardEnumerator(self._options, context.source)
         splits = self.splits(spark, context.source, enumerator)
-        frame = splits.mapInArrow(decode_splits, _COLUMNS)
+        frame = splits.mapInArrow(split_reader(decode_split), _COLUMNS)
         return frame.selectExpr("value", "shard as partition", "offset", *self._options.metadata_struct({}))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:

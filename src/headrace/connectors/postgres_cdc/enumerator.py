@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow
 
 from headrace.connectors.driver_source import Offset
-from headrace.connectors.driver_source.arrow_splits import encode_split
+from headrace.connectors.driver_source.splits import encode_split
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.failpoints import reach
 from headrace.connectors.options import seconds_of
