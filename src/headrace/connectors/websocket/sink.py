@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 _REFUSED = 1008
 """The close code of a violated policy."""
-_END = None
 
 
 class _Client:
-    """The messages that wait for one client; used in the thread of the server only."""
+    """The messages that wait for one client, None at the end; used in the thread of the server only."""
 
     def __init__(self, waiting: Iterable[str | bytes], limit: int) -> None:
         self._waiting: deque[str | bytes | None] = deque(waiting, maxlen=limit)
@@ -83,7 +82,7 @@ class Broadcaster:
     def close(self) -> None:
         if self._loop is not None and self._clients:
             with suppress(RuntimeError):  # the loop may have ended
-                self._loop.call_soon_threadsafe(self._broadcast, [_END])
+                self._loop.call_soon_threadsafe(self._broadcast, [None])
         if self._server is not None:
             self._server.stop()
         self._server = self._loop = None
@@ -92,7 +91,7 @@ class Broadcaster:
         for client in self._clients:
             client.put(messages)
 
-    async def _messages(self) -> AsyncIterator[str | bytes | None]:
+    async def _messages(self) -> AsyncIterator[str | bytes]:
         """Yield the messages for a new client, until the sink is closed."""
         self._loop = asyncio.get_running_loop()
         client = _Client(list(self._latest), self._options.client_queue)
@@ -100,7 +99,7 @@ class Broadcaster:
         try:
             while True:
                 for message in await client.take():
-                    if message is _END:
+                    if message is None:
                         return
                     yield message
         finally:
@@ -129,7 +128,7 @@ class Broadcaster:
         async for message in self._messages():
             if isinstance(message, bytes):
                 await connection.send_bytes(message)
-            elif message is not None:
+            else:
                 await connection.send_text(message)
 
     async def _serve_events(self, request: Request) -> Response:
@@ -148,9 +147,9 @@ class Broadcaster:
         return is_authorized(connection, self._options.token, in_query=True)
 
 
-async def _as_events(messages: AsyncIterator[str | bytes | None]) -> AsyncIterator[str]:
+async def _as_events(messages: AsyncIterator[str | bytes]) -> AsyncIterator[str]:
     """Yield server-sent events; a comment first, so that the client sees that it is connected."""
     yield ": connected\n\n"
     async for message in messages:
-        text = message.decode(errors="replace") if isinstance(message, bytes) else message or ""
+        text = message.decode(errors="replace") if isinstance(message, bytes) else message
         yield "".join(f"data: {line}\n" for line in text.split("\n")) + "\n"
