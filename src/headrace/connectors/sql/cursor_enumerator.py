@@ -23,7 +23,7 @@ class CursorEnumerator:
         )
         self._watermark = SafeHighWatermark(self._delay)
         self._final: tuple[str | None] | None = None
-        """The high watermark of a run that processes the available rows and stops."""
+        """The high watermark of a run that ends with the available rows; (None,) for an empty table."""
 
     def initial(self) -> Offset:
         if self._options.start != "latest":
