@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Collected:
+    """The number of rows of an epoch, and the ones to print."""
+
     rows: int
     columns: tuple[str, ...]
     content: list[tuple[Any, ...]]
@@ -66,7 +68,7 @@ class ConsoleWriter:
         observed = Observation()
         counted = frame.observe(observed, f.count(f.lit(1)).alias("rows"))
         in_partition = f.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
-        few = counted.where(in_partition < self._options.limit)
-        table = few.selectExpr(*flatten.expressions(frame.schema.jsonValue(), text=True)).toArrow()
+        first_rows = counted.where(in_partition < self._options.limit)
+        table = first_rows.selectExpr(*flatten.expressions(frame.schema.jsonValue(), text=True)).toArrow()
         rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
         return _Collected(int(observed.get["rows"]), tuple(table.column_names), rows[: self._options.limit])

@@ -1,4 +1,4 @@
-"""Divides the body of a request or an answer into records, byte for byte."""
+"""Divides the body of a request or a response into records, byte for byte."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def split_body(body: bytes, content_type: str, encoding: str) -> list[bytes]:
     return [_object(text, "the body")]
 
 
-def find_items(answer: bytes, path: str) -> bytes:
-    """Return the array at a path of an answer, `data.items`, as JSON.
+def find_items(body: bytes, path: str) -> bytes:
+    """Return the array at a path of a response, `data.items`, as JSON.
 
     Raises:
         BodyError: there is none.
     """
-    value = _parse(_decode(answer), 0)[0]
+    value = _parse(_decode(body), 0)[0]
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:
             raise BodyError(f"the answer has no field `{path}`")

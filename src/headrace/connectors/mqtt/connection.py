@@ -53,7 +53,7 @@ class BrokerConnection:
         self.client = self._create_client(client_id)
 
     def open(self) -> None:
-        """Connect and wait for the answer.
+        """Connect and wait for the acknowledgement of the broker (CONNACK).
 
         Raises:
             OSError: no broker answers.
