@@ -72,7 +72,7 @@ class MessageWriter:
         self._context = context
         self._publisher = self._create_publisher(context)
         self._publisher.open()
-        recorded = read_json(self._record, {}) if self._record is not None else {}
+        recorded = read_json(self._record_file, {}) if self._record_file is not None else {}
         same = recorded.get("checkpoint_id") == context.checkpoint_id
         return int(recorded["epoch"]) if same else -1
 
@@ -85,8 +85,8 @@ class MessageWriter:
         context = self._active_context
         self._active_publisher.publish(_rows(staged.content), epoch)
         reach("messages.published")
-        if self._record is not None:
-            write_json(self._record, {"checkpoint_id": context.checkpoint_id, "epoch": epoch})
+        if self._record_file is not None:
+            write_json(self._record_file, {"checkpoint_id": context.checkpoint_id, "epoch": epoch})
         reach("messages.recorded")
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class MessageWriter:
         return require_open(self._context, "messages")
 
     @property
-    def _record(self) -> Path | None:
+    def _record_file(self) -> Path | None:
         """The file with the epoch last published; None if the run has no directory."""
         directory = self._active_context.directory
         return Path(directory) / "published.json" if directory else None

@@ -66,7 +66,12 @@ def encode_columns(
 ) -> str:
     """Return the expression of a message with the named columns; see `encode_value`.
 
-    Without names, the message has all columns except the excluded ones, such as those of a topic.
+    Args:
+        chosen: the value of a `FormatOption`.
+        fields: the columns of the rows.
+        names: the columns of the message; default: all except the excluded ones, such as those of a topic.
+        where: the sink, for errors.
+        exclude: see `names`.
 
     Raises:
         DeliveryError: a column is unknown, or the columns do not fit the format.
@@ -95,7 +100,7 @@ def find_column(name: str, fields: Fields, where: str) -> Field:
 
 
 def content_type(chosen: object) -> str:
-    """Return the media type of messages in a format; JSON if no format is set."""
+    """Return the media type of messages, for the value of a `FormatOption`; JSON if no format is set."""
     encoding = chosen.name if isinstance(chosen, Format) else "json"
     return _CONTENT_TYPES.get(encoding, "application/octet-stream")
 

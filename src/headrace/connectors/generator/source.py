@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.connectors.generator import Generator
 
 _COUNTER = "org.apache.spark.sql.headrace.sources.CounterProvider"
+_UNLIMITED_SPEED = 1e12
 
 
 class GeneratorReader:
@@ -125,8 +126,8 @@ class GeneratorReader:
         name = quote_name(column)
         return f"from_json(cast(value as string), {literal(f'{name} timestamp')}).{name}"
 
-    def _speed(self) -> float | None:
-        return 1e12 if self._options.speed == "max" else float(self._options.speed)
+    def _speed(self) -> float:
+        return _UNLIMITED_SPEED if self._options.speed == "max" else float(self._options.speed)
 
 
 def _default_recipe(field: Field, context: ReadContext) -> Recipe:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +134,7 @@ class _BodyTooLargeError(Exception):
     pass
 
 
-def _completion(durable: asyncio.Future[None]) -> Any:
+def _completion(durable: asyncio.Future[None]) -> Callable[[], object]:
     """Return a function for another thread that completes a future, if the client still waits for it."""
     loop = durable.get_loop()
 

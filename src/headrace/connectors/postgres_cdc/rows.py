@@ -71,7 +71,7 @@ def change_rows(table: ReplicatedTable, transactions: Iterable[Transaction]) -> 
         (transaction, change)
         for transaction in transactions
         for logged in transaction.changes
-        for change in _split_key_update(table, logged)
+        for change in _row_changes(table, logged)
     )
     return [
         (*_values(table, change), change.op, None if change.old is None else "t", number, of.end, of.at)
@@ -79,8 +79,8 @@ def change_rows(table: ReplicatedTable, transactions: Iterable[Transaction]) -> 
     ]
 
 
-def _split_key_update(table: ReplicatedTable, change: Change) -> Iterator[Change]:
-    """Split an update of the key into a delete and an insert, as sinks with a key need it."""
+def _row_changes(table: ReplicatedTable, change: Change) -> Iterator[Change]:
+    """Yield the changes of rows; an update of the key becomes a delete and an insert."""
     if change.op == "truncate":
         if table.options.truncate == "skip":
             return
