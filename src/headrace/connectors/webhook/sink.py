@@ -44,9 +44,8 @@ class WebhookServer:
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
         if isinstance(error, httpx.HTTPStatusError):
             response = error.response
-            what = f"answers {response.status_code} {response.reason_phrase}: {response.text[:200]}".rstrip(
-                ": "
-            )
+            status = f"{response.status_code} {response.reason_phrase}"
+            what = f"answers {status}: {response.text[:200]}".rstrip(": ")
             final = not is_temporary(response.status_code)
             return what, "check the address, the token and the headers" if final else "the next run resumes"
         if isinstance(error, httpx.HTTPError):
