@@ -134,7 +134,7 @@ class _BodyTooLargeError(Exception):
     pass
 
 
-def _completion(durable: asyncio.Future[None]) -> Callable[[], object]:
+def _completion(durable: asyncio.Future[None]) -> Callable[[], None]:
     """Return a function for another thread that completes a future, if the client still waits for it."""
     loop = durable.get_loop()
 
@@ -142,7 +142,10 @@ def _completion(durable: asyncio.Future[None]) -> Callable[[], object]:
         with suppress(asyncio.InvalidStateError):
             durable.set_result(None)
 
-    return lambda: loop.call_soon_threadsafe(complete)
+    def complete_in_loop() -> None:
+        loop.call_soon_threadsafe(complete)
+
+    return complete_in_loop
 
 
 def _error_response(status: int, reason: str, **headers: str) -> JSONResponse:
