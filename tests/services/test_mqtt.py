@@ -33,6 +33,7 @@ from tests.support.receiving import records
 from tests.support.waiting import TIMEOUT, wait_until
 
 numbers = itertools.count()
+CONTEXT = WriteContext("p", "out", "c", "append", "")
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +206,9 @@ def test_retained_message_is_marked_for_a_shared_subscription_too(
 def test_sink_publishes_with_its_qos_and_retain(
     broker: mosquitto.Broker, tmp_path: Path, room: str, qos: int, retain: bool
 ) -> None:
-    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic=room, qos=qos, retain=retain))
-    publisher.open(WriteContext("p", "out", room, "append", ""))
+    sink = connect.mqtt(url=broker.url, topic=room, qos=qos, retain=retain)
+    publisher = MqttPublisher(sink, CONTEXT)
+    publisher.open()
     with receiving(broker, tmp_path / f"{room}-a", room, qos=2) as (log, _):
         publisher.publish([(room, b"a", [])], 0)
         wait_until(lambda: log.end == 1)
@@ -224,8 +226,9 @@ def test_sink_sends_more_messages_than_the_broker_accepts_at_once(
     broker: mosquitto.Broker, tmp_path: Path, room: str, qos: int, version: str
 ) -> None:
     sent = [str(number) for number in range(200)]
-    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic=room, qos=qos, version=version))
-    publisher.open(WriteContext("p", "out", room, "append", ""))
+    sink = connect.mqtt(url=broker.url, topic=room, qos=qos, version=version)
+    publisher = MqttPublisher(sink, CONTEXT)
+    publisher.open()
     with receiving(broker, tmp_path, room, qos=2) as (log, _):
         publisher.publish([(room, value.encode(), []) for value in sent], 0)
         wait_until(lambda: log.end == len(sent))
@@ -414,10 +417,10 @@ def test_rows_are_published_to_computed_topics_and_retained(
 
 def test_sink_sends_again_after_the_broker_was_killed(tmp_path: Path, room: str) -> None:
     broker = mosquitto.start(tmp_path / "broker", port=0)
-    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic=room))
+    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic=room), CONTEXT)
     try:
         with receiving(broker, tmp_path, room) as (log, _):
-            publisher.open(WriteContext("p", "out", "c", "append", ""))
+            publisher.open()
             publisher.publish([(room, b"a", [])], 0)
             broker.kill()
             restart = threading.Timer(0.5, broker.start)
@@ -431,8 +434,8 @@ def test_sink_sends_again_after_the_broker_was_killed(tmp_path: Path, room: str)
 
 
 def test_topic_with_a_wildcard_from_a_row_is_an_error(broker: mosquitto.Broker) -> None:
-    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic="room/{n}"))
-    publisher.open(WriteContext("p", "out", "c", "append", ""))
+    publisher = MqttPublisher(connect.mqtt(url=broker.url, topic="room/{n}"), CONTEXT)
+    publisher.open()
     with pytest.raises(DeliveryError, match=r"out: the topic `room/#` has a wildcard(.|\n)*`room/\{n\}`"):
         publisher.publish([("room/#", b"a", [])], 0)
     publisher.close()
@@ -459,16 +462,17 @@ def test_login_and_tls(tmp_path: Path, room: str) -> None:
     )
     url = f"mqtts://reader:right@127.0.0.1:{broker.tls_port}"
     try:
-        publisher = MqttPublisher(connect.mqtt(url=url, topic=room, tls={"ca": str(certificate)}))
-        publisher.open(WriteContext("p", "out", "c", "append", ""))
+        publisher = MqttPublisher(connect.mqtt(url=url, topic=room, tls={"ca": str(certificate)}), CONTEXT)
+        publisher.open()
         publisher.publish([(room, b"a", [])], 0)
         publisher.close()
-        wrong = MqttPublisher(connect.mqtt(url=broker.url, topic=room, user="reader", password="wrong"))
+        login = connect.mqtt(url=broker.url, topic=room, user="reader", password="wrong")
+        wrong = MqttPublisher(login, CONTEXT)
         with pytest.raises(DeliveryError, match=r"refuses the connection: Not authori(.|\n)*MQTT_PASSWORD"):
-            wrong.open(WriteContext("p", "out", "c", "append", ""))
-        unknown = MqttPublisher(connect.mqtt(url=url, topic=room))
+            wrong.open()
+        unknown = MqttPublisher(connect.mqtt(url=url, topic=room), CONTEXT)
         with pytest.raises(DeliveryError, match=r"no TLS connection to mqtts://127(.|\n)*tls=\{ca: ca.pem\}"):
-            unknown.open(WriteContext("p", "out", "c", "append", ""))
+            unknown.open()
     finally:
         broker.stop()
 

@@ -168,8 +168,9 @@ def test_rows_are_published_with_computed_routing_keys(
 
 
 def test_unroutable_message_is_an_error(broker: RabbitServer) -> None:
-    publisher = RabbitPublisher(connect.rabbitmq(url=broker.url, exchange="", routing_key="{q}"))
-    publisher.open(WriteContext("p", "out", "c", "append", ""))
+    sink = connect.rabbitmq(url=broker.url, exchange="", routing_key="{q}")
+    publisher = RabbitPublisher(sink, WriteContext("p", "out", "c", "append", ""))
+    publisher.open()
     with pytest.raises(
         DeliveryError, match="out: no queue is bound to exchange `` for routing key `nowhere`"
     ):
@@ -220,8 +221,9 @@ def test_every_row_is_read_although_runs_and_the_broker_are_killed(broker: Rabbi
 
 
 def test_sink_publishes_again_after_the_broker_was_killed(broker: RabbitServer, queue: str) -> None:
-    publisher = RabbitPublisher(connect.rabbitmq(url=broker.url, exchange="", routing_key=queue))
-    publisher.open(WriteContext("p", "out", "c", "append", ""))
+    sink = connect.rabbitmq(url=broker.url, exchange="", routing_key=queue)
+    publisher = RabbitPublisher(sink, WriteContext("p", "out", "c", "append", ""))
+    publisher.open()
     publisher.publish([(queue, b"a", [])], 0)
     broker.kill()
     restart = threading.Thread(target=broker.start)

@@ -30,8 +30,8 @@ def options(box: Mailbox, **more: Any) -> Smtp:
 
 
 def publish(sink: Smtp, *rows: Any, epoch: int = 0, limit: RateLimit | None = None) -> None:
-    publisher = SmtpPublisher(sink, limit)
-    publisher.open(CONTEXT)
+    publisher = SmtpPublisher(sink, CONTEXT, limit)
+    publisher.open()
     publisher.publish(rows, epoch)
     publisher.close()
 

@@ -64,8 +64,8 @@ def receiver() -> Iterator[tuple[Receiver, str]]:
 
 
 def publish(sink: Webhook, *rows: Any, epoch: int = 0, context: WriteContext = CONTEXT) -> None:
-    publisher = WebhookPublisher(sink)
-    publisher.open(context)
+    publisher = WebhookPublisher(sink, context)
+    publisher.open()
     try:
         publisher.publish(rows, epoch)
     finally:

@@ -118,11 +118,14 @@ def test_refusal_and_missing_server_are_reported_with_the_address(feed: Feed, tm
         receiving(f"ws://127.0.0.1:{port}", tmp_path / "b").__enter__()
 
 
+CONTEXT = WriteContext("p", "out", "c", "append", "")
+
+
 @contextmanager
 def broadcasting(**options: Any) -> Iterator[tuple[Broadcaster, str]]:
     listen = f"127.0.0.1:{free_ports(1)[0]}"
-    sink = Broadcaster(connect.websocket(listen=listen, path="/live", **options))
-    sink.open(WriteContext("p", "out", "c", "append", ""))
+    sink = Broadcaster(connect.websocket(listen=listen, path="/live", **options), CONTEXT)
+    sink.open()
     try:
         yield sink, f"{listen}/live"
     finally:
@@ -206,9 +209,9 @@ def test_clients_are_disconnected_when_the_run_ends() -> None:
 
 def test_port_in_use_is_an_error() -> None:
     with broadcasting() as (_, place):
-        sink = Broadcaster(connect.websocket(listen=place.removesuffix("/live")))
+        sink = Broadcaster(connect.websocket(listen=place.removesuffix("/live")), CONTEXT)
         with pytest.raises(DeliveryError, match=r"out: cannot listen on 127\S+: Address already in use"):
-            sink.open(WriteContext("p", "out", "c", "append", ""))
+            sink.open()
 
 
 def answers(listen: str) -> bool:

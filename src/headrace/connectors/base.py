@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from headrace.connectors.retry import find_problem
 from headrace.errors import DeliveryError, OptionError, Problem
 from headrace.formats import Format
-from headrace.formats.options import first_problem
+from headrace.formats.option_problems import first_problem
 from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class Connector(BaseModel):
 
 @dataclass(frozen=True)
 class ReadContext:
-    """The pipeline, source, schema and format of a reader."""
+    """The pipeline, source, schema and format of a reader in one run."""
 
     pipeline: str
     source: str
@@ -229,12 +229,12 @@ class Reader(Protocol):
 class Acknowledging(Protocol):
     """A reader that acknowledges delivered offsets to its server."""
 
-    def acknowledge(self, description: str, position: Any) -> None:
-        """Acknowledge everything up to a position.
+    def acknowledge(self, description: str, end: Any) -> None:
+        """Acknowledge everything up to an offset.
 
         Args:
             description: of the source, as Spark reports it.
-            position: the end of the epoch, as Spark reports it.
+            end: the end offset of the epoch, as Spark reports it.
         """
         ...
 
@@ -249,6 +249,7 @@ class WriteContext:
     """Numbers the epochs: another checkpoint id starts again at epoch 0."""
     mode: WriteMode
     directory: str
+    """A directory for the files of the writer, kept as long as the checkpoint; empty if there is none."""
 
 
 class Staged(Protocol):

@@ -8,7 +8,7 @@ module.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headrace.formats import Format
@@ -128,6 +128,15 @@ def position_column(source: str, partition: str, offset: str) -> str:
     return f"struct({literal(source)} as source, {partition} as partition, {offset} as offset) as __position"
 
 
+def text_schema(names: Iterable[str]) -> str:
+    """Return the DDL of columns of type string.
+
+    >>> text_schema(["card", "n"])
+    '`card` string, `n` string'
+    """
+    return ", ".join(f"{quote_name(name)} string" for name in names)
+
+
 def json_text(path: str) -> str:
     """Return a struct, array or map as JSON."""
     return f"to_json({path}, {sql_map(JSON)})"
@@ -139,4 +148,5 @@ def time_text(path: str, kind: str) -> str:
 
 
 def quote_name(name: str) -> str:
+    """Return a name in backticks, so that a column such as `null` is not read as SQL."""
     return "`" + name.replace("`", "``") + "`"

@@ -128,7 +128,7 @@ class Ledger:
         self._entry = entry
         return entry
 
-    def overtaken(self) -> bool:
+    def is_overtaken(self) -> bool:
         """True if a newer run has taken over."""
         return 0 < self.token < self._storage.read().token
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from headrace.connectors.retry import Server
 from headrace.schemas.fields import Schema
 
 
@@ -44,10 +45,10 @@ class KeyReader(Protocol):
         ...
 
 
-class KeyTable(Protocol):
+class KeyTable(Server[KeyReader], Protocol):
     """A table that is read by key. It is created on the driver and sent to executors: it holds no connection.
 
-    A `Server` in the sense of `connectors/retry.py`: `connect` and `rows` are retried while unavailable.
+    `connect` and the rows of a reader are retried while the server is unavailable.
     """
 
     @property
@@ -58,23 +59,6 @@ class KeyTable(Protocol):
     @property
     def retry_timeout(self) -> float:
         """How long an unavailable server is retried, in seconds."""
-        ...
-
-    @property
-    def address(self) -> str:
-        """The address of the table, without a password."""
-        ...
-
-    def connect(self) -> KeyReader:
-        """Open a session."""
-        ...
-
-    def translate_error(self, error: Exception) -> tuple[str, str] | None:
-        """Return message and hint of an error of the server; None for any other error."""
-        ...
-
-    def is_unavailable(self, error: Exception) -> bool:
-        """True if a retry may succeed."""
         ...
 
 

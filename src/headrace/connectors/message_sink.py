@@ -10,7 +10,7 @@ After a crash between 1 and 2, or during 1, the next run publishes the epoch aga
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class Publisher(Protocol):
-    """A connection over which a sink sends messages."""
+    """A connection over which a sink sends the messages of one run."""
 
-    def expressions(self, fields: Fields, where: str) -> Sequence[str]:
+    def expressions(self, fields: Fields) -> Sequence[str]:
         """Return the SQL expressions of a message, for the columns of the rows.
 
         Raises:
@@ -35,7 +35,7 @@ class Publisher(Protocol):
         """
         ...
 
-    def open(self, context: WriteContext) -> None:
+    def open(self) -> None:
         """Connect.
 
         Raises:
@@ -57,42 +57,53 @@ class Publisher(Protocol):
 
 
 class MessageWriter:
-    """Publishes epochs; one column of the collected rows for each expression."""
+    """Publishes epochs; one column of the collected rows for each expression.
 
-    def __init__(self, publisher: Publisher) -> None:
-        self._publisher = publisher
+    Args:
+        create_publisher: returns the publisher of a run.
+    """
+
+    def __init__(self, create_publisher: Callable[[WriteContext], Publisher]) -> None:
+        self._create_publisher = create_publisher
+        self._publisher: Publisher | None = None
         self._context: WriteContext | None = None
 
     def open(self, context: WriteContext) -> int:
         self._context = context
-        self._publisher.open(context)
-        recorded = read_json(self._record, {}) if self._record is not None else {}
+        self._publisher = self._create_publisher(context)
+        self._publisher.open()
+        recorded = read_json(self._record_file, {}) if self._record_file is not None else {}
         same = recorded.get("checkpoint_id") == context.checkpoint_id
         return int(recorded["epoch"]) if same else -1
 
     def stage(self, epoch: int, frame: DataFrame) -> StagedRows:
-        fields = fields_of(frame.schema.jsonValue())
-        table = frame.selectExpr(*self._publisher.expressions(fields, self._active_context.sink)).toArrow()
+        expressions = self._active_publisher.expressions(fields_of(frame.schema.jsonValue()))
+        table = frame.selectExpr(*expressions).toArrow()
         return StagedRows(table.num_rows, table)
 
     def commit(self, epoch: int, staged: StagedRows) -> None:
         context = self._active_context
-        self._publisher.publish(_rows(staged.content), epoch)
+        self._active_publisher.publish(_rows(staged.content), epoch)
         reach("messages.published")
-        if self._record is not None:
-            write_json(self._record, {"checkpoint_id": context.checkpoint_id, "epoch": epoch})
+        if self._record_file is not None:
+            write_json(self._record_file, {"checkpoint_id": context.checkpoint_id, "epoch": epoch})
         reach("messages.recorded")
 
     def close(self) -> None:
-        self._context = None
-        self._publisher.close()
+        if self._publisher is not None:
+            self._publisher.close()
+        self._publisher = self._context = None
+
+    @property
+    def _active_publisher(self) -> Publisher:
+        return require_open(self._publisher, "messages")
 
     @property
     def _active_context(self) -> WriteContext:
         return require_open(self._context, "messages")
 
     @property
-    def _record(self) -> Path | None:
+    def _record_file(self) -> Path | None:
         """The file with the epoch last published; None if the run has no directory."""
         directory = self._active_context.directory
         return Path(directory) / "published.json" if directory else None

@@ -65,13 +65,13 @@ class MetadataSource(Connector):
         return metadata
 
     @property
-    def columns_of_metadata(self) -> Mapping[str, str]:
-        """The metadata that become columns: name to column name."""
+    def selected_metadata(self) -> Mapping[str, str]:
+        """The metadata that the option `metadata` makes columns: name to column name."""
         return dict(getattr(self, "metadata", {}))
 
     @property
     def metadata_columns(self) -> tuple[str, ...]:
-        return tuple(self.columns_of_metadata.values())
+        return tuple(self.selected_metadata.values())
 
     def metadata_struct(self, values: Mapping[str, str]) -> list[str]:
         """Return the SQL expression of a frame's column `__metadata`; none if no metadata become columns.
@@ -79,6 +79,6 @@ class MetadataSource(Connector):
         Args:
             values: metadata to SQL expression; default: a column of the same name.
         """
-        names = self.columns_of_metadata.items()
+        names = self.selected_metadata.items()
         fields = [f"{values.get(name, quote_name(name))} as {quote_name(column)}" for name, column in names]
         return [f"struct({', '.join(fields)}) as __metadata"] if fields else []

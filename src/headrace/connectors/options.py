@@ -105,7 +105,7 @@ FormatOption = Annotated[
     PlainSerializer(_serialize_format),
     WithJsonSchema(_TEXT_OR_MAPPING),
 ]
-"""Validated as a `Format`."""
+"""Validated as a `Format`; the declared type is what users may write."""
 
 MessageFormatOption = Annotated[
     FormatOption,
@@ -118,7 +118,7 @@ SchemaOption = Annotated[
     PlainSerializer(lambda schema: schema and schema.ddl),
     WithJsonSchema(_TEXT_OR_MAPPING),
 ]
-"""Validated as a `Schema`."""
+"""Validated as a `Schema`; the declared type is what users may write."""
 
 DurationOption = Annotated[
     str | timedelta,

@@ -34,7 +34,7 @@ RETRIES = RetryCount()
 
 
 class Closeable(Protocol):
-    """A connection."""
+    """A connection that can be closed."""
 
     def close(self) -> None: ...
 

@@ -48,7 +48,7 @@ def misplaced_options(connector: Connector, role: Role) -> dict[str, Problem]:
     """Return a problem for each option that is set although it does not apply to the role."""
     applies = option_roles(type(connector))
     return {
-        option: _find_misplaced(connector.kind, option, applies[option], role)
+        option: _misplaced_problem(connector.kind, option, applies[option], role)
         for option in _explicit_options(connector)
         if role not in applies[option]
     }
@@ -80,15 +80,14 @@ def check_override(
 
 def _explicit_options(connector: Connector) -> dict[str, Any]:
     """Return the options that the user set, by the name that users write."""
-    fields = type(connector).model_fields
     return {
-        fields[name].alias or name: getattr(connector, name)
-        for name in fields
+        field.alias or name: getattr(connector, name)
+        for name, field in type(connector).model_fields.items()
         if name in connector.model_fields_set
     }
 
 
-def _find_misplaced(kind: str, option: str, roles: frozenset[Role], role: Role) -> Problem:
+def _misplaced_problem(kind: str, option: str, roles: frozenset[Role], role: Role) -> Problem:
     users = " and ".join(plural for other, plural in PLURALS.items() if other in roles)
     what = f"`{option}` is an option of {users}, not of {PLURALS[role]}"
     return Problem(f"{kind}: {option}", what, f"remove it; it applies where {kind} is used by {users}")

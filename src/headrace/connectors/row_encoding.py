@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.connectors import flatten as flat
+from headrace.connectors import flatten
 from headrace.connectors.flatten import quote_name
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
@@ -57,7 +57,7 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
             )
         return next(iter(fields.values())).path
     if encoding == "csv":
-        return f"to_csv({_flat_struct(fields)}, {flat.sql_map(flat.encoding(chosen, encoding))})"
+        return f"to_csv({_flat_struct(fields)}, {flatten.sql_map(flatten.encoding(chosen, encoding))})"
     return encode_object(fields)
 
 
@@ -66,7 +66,12 @@ def encode_columns(
 ) -> str:
     """Return the expression of a message with the named columns; see `encode_value`.
 
-    Without names, the message has all columns except the excluded ones, such as those of a topic.
+    Args:
+        chosen: the value of a `FormatOption`.
+        fields: the columns of the rows.
+        names: the columns of the message; default: all except the excluded ones, such as those of a topic.
+        where: the sink, for errors.
+        exclude: see `names`.
 
     Raises:
         DeliveryError: a column is unknown, or the columns do not fit the format.
@@ -95,7 +100,7 @@ def find_column(name: str, fields: Fields, where: str) -> Field:
 
 
 def content_type(chosen: object) -> str:
-    """Return the media type of messages in a format; JSON if no format is set."""
+    """Return the media type of messages, for the value of a `FormatOption`; JSON if no format is set."""
     encoding = chosen.name if isinstance(chosen, Format) else "json"
     return _CONTENT_TYPES.get(encoding, "application/octet-stream")
 
@@ -103,9 +108,10 @@ def content_type(chosen: object) -> str:
 def encode_object(fields: Fields) -> str:
     """Return the expression of columns as a JSON object."""
     columns = (
-        f"{flat.json_value(field.path, field.kind)} as {quote_name(name)}" for name, field in fields.items()
+        f"{flatten.json_value(field.path, field.kind)} as {quote_name(name)}"
+        for name, field in fields.items()
     )
-    return flat.json_text(f"struct({', '.join(columns)})")
+    return flatten.json_text(f"struct({', '.join(columns)})")
 
 
 def encode_bytes(field: Field) -> str:
@@ -116,19 +122,21 @@ def encode_bytes(field: Field) -> str:
 def encode_text(field: Field) -> str:
     """Return the expression of a column as text: ISO timestamps, JSON for structs, arrays and maps."""
     if not isinstance(field.kind, str) or field.kind == "variant":
-        return flat.json_text(field.path)
+        return flatten.json_text(field.path)
     if field.kind.startswith("timestamp"):
-        return flat.time_text(field.path, field.kind)
-    return f"cast({flat.json_value(field.path, field.kind)} as string)"
+        return flatten.time_text(field.path, field.kind)
+    return f"cast({flatten.json_value(field.path, field.kind)} as string)"
 
 
 def _flat_struct(fields: Fields) -> str:
     """Return a struct of plain values, for a line of CSV."""
     columns = (
-        part for name, field in fields.items() for part in flat.flatten_column(name, field.path, field.kind)
+        part
+        for name, field in fields.items()
+        for part in flatten.flatten_column(name, field.path, field.kind)
     )
     plain = (
-        f"{flat.plain_value(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns
+        f"{flatten.plain_value(path, kind, text=False)} as {quote_name(name)}" for name, path, kind in columns
     )
     return f"struct({', '.join(plain)})"
 

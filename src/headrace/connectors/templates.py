@@ -28,17 +28,8 @@ def template_columns(template: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name, _ in _parts(template) if name))
 
 
-def fill_template(template: str, values: dict[str, str]) -> str:
-    """Return the text of a template for values by column.
-
-    >>> fill_template("building/{room}/alarm", {"room": "12"})
-    'building/12/alarm'
-    """
-    return "".join([values[name] if name else text for name, text in _parts(template)])
-
-
 def template_format(template: str, columns: Sequence[str]) -> str:
-    """Return a template as a format string for the values of these columns, to fill it many times.
+    """Return a template as a format string for the values of these columns.
 
     >>> template_format("{room}/{{alarm}}", ["building", "room"]).format("A", "12")
     '12/{alarm}'

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from headrace.connectors.base import WriteContext
 from headrace.connectors.extras import require_package
 from headrace.connectors.mqtt import Mqtt
-from headrace.connectors.templates import fill_template
+from headrace.connectors.templates import template_format
 from headrace.errors import OptionError
 
 
@@ -32,7 +32,8 @@ def publish(options: Mqtt, payloads: Iterable[bytes]) -> int:
     require_package("paho", extra="mqtt")
     from headrace.connectors.mqtt.sink import MqttPublisher
 
-    publisher, count, topic = MqttPublisher(options), 0, fill_template(options.topic or "", {})
+    publisher = MqttPublisher(options, WriteContext("terminal", "mqtt", "", "append", ""))
+    count, topic = 0, template_format(options.topic or "", ()).format()
 
     def messages() -> Iterator[tuple[str, bytes, list[str]]]:
         nonlocal count
@@ -40,7 +41,7 @@ def publish(options: Mqtt, payloads: Iterable[bytes]) -> int:
             count += 1
             yield topic, payload, []
 
-    publisher.open(WriteContext("terminal", "mqtt", "", "append", ""))
+    publisher.open()
     try:
         publisher.publish(messages(), 0)
     finally:

@@ -8,8 +8,9 @@
 from headrace.formats.base import Format
 from headrace.formats.csv import Csv
 from headrace.formats.json import Json
+from headrace.formats.parquet import Parquet
 from headrace.formats.registry import get, names, of
-from headrace.formats.text import Parquet, Raw, Text
+from headrace.formats.text import Raw, Text
 from headrace.schemas.datatypes import Field
 from headrace.schemas.fields import Schema
 

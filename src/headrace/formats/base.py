@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headrace.errors import OptionError, SchemaError
-from headrace.formats.options import first_problem
+from headrace.formats.option_problems import first_problem
 from headrace.schemas.datatypes import DataType
 from headrace.schemas.fields import Schema, walk
 
@@ -50,6 +50,6 @@ class Format(BaseModel):
         for field in schema.fields:
             for path, kind in walk(field.type, field.name):
                 if hint := self.unsupported(kind):
-                    place = f"{where}: column `{path}`" if where else f"column `{path}`"
-                    raise SchemaError(f"{self.name} cannot hold {kind}", where=place, hint=hint)
+                    location = f"{where}: column `{path}`" if where else f"column `{path}`"
+                    raise SchemaError(f"{self.name} cannot hold {kind}", where=location, hint=hint)
         return schema

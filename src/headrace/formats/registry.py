@@ -9,7 +9,8 @@ from headrace.errors import OptionError, did_you_mean
 from headrace.formats.base import Format
 from headrace.formats.csv import Csv
 from headrace.formats.json import Json
-from headrace.formats.text import Parquet, Raw, Text
+from headrace.formats.parquet import Parquet
+from headrace.formats.text import Raw, Text
 
 _KINDS: dict[str, type[Format]] = {kind.name: kind for kind in (Csv, Json, Parquet, Raw, Text)}
 

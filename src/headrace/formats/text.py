@@ -1,4 +1,4 @@
-"""Formats whose record is one value (text and raw bytes), and Parquet, whose rows need no decoding."""
+"""Text and raw bytes: a record is one value."""
 
 from __future__ import annotations
 
@@ -42,10 +42,3 @@ class Raw(_OneColumn):
 
     name: ClassVar[str] = "raw"
     default_schema: ClassVar[Schema | None] = Schema.of("value binary")
-
-
-class Parquet(Format):
-    """Parquet files; their rows have columns and types, so a schema only selects columns."""
-
-    name: ClassVar[str] = "parquet"
-    of_rows: ClassVar[bool] = True

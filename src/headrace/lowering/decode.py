@@ -50,7 +50,7 @@ class DeadLetters:
         return int(self.collector.count(java_session(self._spark)))
 
     def take(self) -> DataFrame:
-        """Return and clear the dead letters, as rows of `headrace.formats.dead_letters.DEAD_LETTERS`.
+        """Return and clear the dead letters: record, reason, field, and the position that it was read from.
 
         Above 64 MiB they are in spilled files, which the next `reset` deletes.
         """

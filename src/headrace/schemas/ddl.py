@@ -24,7 +24,6 @@ from headrace.schemas.datatypes import (
 )
 
 EXAMPLE = "card string, amount double, at timestamp"
-_PARAMETRIC = ("array", "decimal", "interval", "map", "struct")
 _SYNONYMS = {"dec": "decimal", "numeric": "decimal"}
 _LIKELY = {
     "str": "string",
@@ -107,16 +106,19 @@ class _Parser:
         word = _SYNONYMS.get(word, word)
         if word in SCALARS:
             return Scalar(SCALARS[word])
-        if word not in _PARAMETRIC:
-            self._unknown(token, word)
-        parsers: dict[str, Callable[[], DataType]] = {
+        parametric: dict[str, Callable[[], DataType]] = {
             "array": self._array,
             "decimal": self._decimal,
             "interval": self._interval,
             "map": self._map,
             "struct": self._struct,
         }
-        return parsers[word]()
+        if word not in parametric:
+            hint = (
+                f"write `{_LIKELY[word]}`" if word in _LIKELY else did_you_mean(word, {*SCALARS, *parametric})
+            )
+            self._fail(token, f"unknown type `{token.text}`", hint)
+        return parametric[word]()
 
     def end(self, expected: str) -> None:
         token = self._peek()
@@ -263,16 +265,11 @@ class _Parser:
             at = match.end()
         return [*tokens, _Token("end", "", len(self._text))]
 
-    def _unknown(self, token: _Token, word: str) -> NoReturn:
-        likely = _LIKELY.get(word)
-        hint = f"write `{likely}`" if likely else did_you_mean(word, {*SCALARS, *_PARAMETRIC})
-        self._fail(token, f"unknown type `{token.text}`", hint)
-
     def _fail(self, token: _Token, what: str, hint: str) -> NoReturn:
         before = self._text[: token.at]
         line, column = before.count("\n") + 1, token.at - (before.rfind("\n") + 1) + 1
-        place = f"line {line}, column {column}" if "\n" in self._text.strip() else f"character {column}"
-        where = f"{self._where}: schema {place}" if self._where else f"schema {place}"
+        position = f"line {line}, column {column}" if "\n" in self._text.strip() else f"character {column}"
+        where = f"{self._where}: schema {position}" if self._where else f"schema {position}"
         raise SchemaError(what, where=where, hint=hint)
 
 

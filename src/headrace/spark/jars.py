@@ -109,7 +109,7 @@ def fetch(
     Args:
         name: the set, such as `kafka`.
         mirror: URL of a Maven repository; default: `HEADRACE_MAVEN_MIRROR`, then Maven Central.
-        watch: called with the progress of each download; `headrace.spark.startup` shows it as bars.
+        watch: called with the progress of each download; `headrace.spark.download_progress` shows it as bars.
         lock: the lock file.
 
     Raises:
@@ -145,7 +145,7 @@ def jars_for(connectors: Iterable[NeedsJars]) -> tuple[Path, ...]:
     names = dict.fromkeys(name for connector in connectors for name in connector.jars)
     if not names:
         return ()
-    from headrace.spark.startup import progress
+    from headrace.spark.download_progress import progress
 
     with progress("jars") as watch:
         return tuple(path for name in names for path in fetch(name, watch=watch))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
 LOG_PROPERTY = "headrace.log"
-KEPT_LOGS = 10
+MAX_LOGS = 10
 REGIONS = "-XX:G1HeapRegionSize=8m"
 """By default small heaps have regions of 1 MB. Buffers of Spark and Kafka are larger than half a region, and
 such allocations start marking cycles: pauses of tens of milliseconds in real-time mode.
@@ -127,7 +127,7 @@ def _launch(settings: Mapping[str, str], archive: str, log: Path) -> None:
 
 def _new_log(directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
-    for old in sorted(directory.glob("spark-*.log"))[: -KEPT_LOGS + 1]:
+    for old in sorted(directory.glob("spark-*.log"))[: -MAX_LOGS + 1]:
         for part in directory.glob(f"{old.name}*"):
             part.unlink(missing_ok=True)
     return directory.absolute() / f"spark-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}.log"

@@ -294,6 +294,16 @@ def test_lookup_reads_the_declared_types(
     ]
 
 
+def test_column_may_have_the_name_of_a_literal(
+    spark: SparkSession, context: Callable[..., ReadContext], tmp_path: Path
+) -> None:
+    query(tmp_path / "x.db", "CREATE TABLE homes (`null` TEXT, `true` INTEGER)")
+    with closing(sqlite3.connect(tmp_path / "x.db")) as database, database:
+        database.execute("INSERT INTO homes VALUES ('a', 7)")
+    reader = connect.sqlite(path=tmp_path / "x.db", table="homes").reader()
+    assert reader.batch(spark, context()).collect() == [("a", 7)]
+
+
 def test_lookup_obeys_a_schema(
     spark: SparkSession, context: Callable[..., ReadContext], tmp_path: Path
 ) -> None:

@@ -14,7 +14,7 @@ from headrace.connectors.base import Connector
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Decoder
 from headrace.connectors.postgres_cdc.slot_record import SlotRecord
 from headrace.connectors.sql.cursor import CursorSplit, CursorTable, SafeHighWatermark
-from headrace.connectors.sql.cursor_source import CursorEnumerator
+from headrace.connectors.sql.cursor_enumerator import CursorEnumerator
 from headrace.errors import DocumentError, OptionError, PlanError
 from headrace.explain.explanation import explain
 
@@ -145,7 +145,7 @@ def test_age_of_a_value_counts_from_when_it_was_read(monkeypatch: pytest.MonkeyP
     Rows below the value still get the whole delay to become visible.
     """
     clock, takes = [0.0], [10.0, 0.0, 3.0]
-    monkeypatch.setattr("headrace.connectors.sql.cursor_source.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("headrace.connectors.sql.cursor_enumerator.time.monotonic", lambda: clock[0])
 
     class SlowTable(CursorTable):
         def highest(self, session: Any) -> str:

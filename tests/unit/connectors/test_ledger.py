@@ -55,9 +55,9 @@ def test_newer_run_fences_the_older_one() -> None:
     storage = Storage()
     old, new = ledger(storage), ledger(storage)
     old.take_over()
-    assert not old.overtaken()
+    assert not old.is_overtaken()
     new.take_over()
-    assert old.overtaken()
+    assert old.is_overtaken()
     assert new.token == old.token + 1
     message = "out: epoch 3 is not written: a newer run has taken over `t`\n  hint: two runs of one pipeline"
     for act in (old.has, old.commit):

@@ -43,9 +43,9 @@ def fetch(
 
     - `headrace jars fetch kafka`
     """
+    from headrace.spark.download_progress import progress
     from headrace.spark.jars import fetch as fetched
     from headrace.spark.jars import jar_set
-    from headrace.spark.startup import progress
 
     for name in names:  # before anything is downloaded
         jar_set(name)

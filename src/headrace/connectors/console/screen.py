@@ -54,8 +54,8 @@ class Screen:
     def _print_header(self, columns: Sequence[str], texts: Sequence[Sequence[str]]) -> None:
         self._columns, self._since_header = tuple(columns), 0
         self._widths = [
-            min(_MAX_WIDTH, max(len(name), *(len(row[place]) for row in texts), 1))
-            for place, name in enumerate(columns)
+            min(_MAX_WIDTH, max(len(name), *(len(row[index]) for row in texts), 1))
+            for index, name in enumerate(columns)
         ]
         self._console.rule(Text(self._sink, style="bold"), align="left", style="dim")
         self._console.print(self._table([columns], style="bold"))

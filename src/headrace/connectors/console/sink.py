@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors import flatten as flat
+from headrace.connectors import flatten
 from headrace.connectors.base import WriteContext
 from headrace.connectors.console.screen import Screen
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Collected:
+    """The number of rows of an epoch, and the ones to print."""
+
     rows: int
     columns: tuple[str, ...]
     content: list[tuple[Any, ...]]
@@ -54,8 +56,8 @@ class ConsoleWriter:
     def _lines(self, frame: DataFrame) -> _Collected:
         from pyspark.sql import functions as f
 
-        columns = frame.selectExpr(*flat.json_expressions(frame.schema.jsonValue()))
-        table = columns.select(f.to_json(f.struct("*"), flat.JSON).alias("line")).toArrow()
+        columns = frame.selectExpr(*flatten.json_expressions(frame.schema.jsonValue()))
+        table = columns.select(f.to_json(f.struct("*"), flatten.JSON).alias("line")).toArrow()
         return _Collected(table.num_rows, ("line",), [(line,) for line in table.column(0).to_pylist()])
 
     def _cells(self, frame: DataFrame) -> _Collected:
@@ -66,7 +68,7 @@ class ConsoleWriter:
         observed = Observation()
         counted = frame.observe(observed, f.count(f.lit(1)).alias("rows"))
         in_partition = f.monotonically_increasing_id().bitwiseAND((1 << 33) - 1)
-        few = counted.where(in_partition < self._options.limit)
-        table = few.selectExpr(*flat.expressions(frame.schema.jsonValue(), text=True)).toArrow()
+        first_rows = counted.where(in_partition < self._options.limit)
+        table = first_rows.selectExpr(*flatten.expressions(frame.schema.jsonValue(), text=True)).toArrow()
         rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
         return _Collected(int(observed.get["rows"]), tuple(table.column_names), rows[: self._options.limit])

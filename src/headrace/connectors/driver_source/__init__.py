@@ -13,14 +13,14 @@ from typing import Any, ClassVar, Protocol
 from headrace.connectors.base import Connector
 from headrace.connectors.options import seconds_of
 
-Position = dict[str, Any]
+Offset = dict[str, Any]
 """An offset: plain data, stored as JSON in Spark's checkpoint."""
 
 
 class SplitEnumerator(Protocol):
     """Plans the epochs of a source. Called by one query, one call at a time."""
 
-    def initial(self) -> Position:
+    def initial(self) -> Offset:
         """Return the offset at which a new checkpoint begins."""
         ...
 
@@ -28,18 +28,18 @@ class SplitEnumerator(Protocol):
         """Fix the end of the source: the run processes the available records and stops."""
         ...
 
-    def latest(self, start: Position) -> Position:
+    def latest(self, start: Offset) -> Offset:
         """Return the end of the next epoch; `start` if there is nothing new.
 
         Everything before `start` is delivered.
         """
         ...
 
-    def splits(self, start: Position, end: Position) -> Sequence[bytes]:
+    def splits(self, start: Offset, end: Offset) -> Sequence[bytes]:
         """Return the splits of an epoch, one per task. The same range always gives the same rows."""
         ...
 
-    def commit(self, end: Position) -> None:
+    def commit(self, end: Offset) -> None:
         """Acknowledge that everything up to an offset is delivered."""
         ...
 

@@ -77,6 +77,7 @@ class Files(Connector):
 
     def model_post_init(self, _: Any) -> None:
         if self.format is None and (suffix := _suffix(str(self.path))) in _BY_SUFFIX:
+            # Not assigned: the model is frozen, and the step may set another format than an implied one.
             self.__dict__["format"] = formats.of(_BY_SUFFIX[suffix])
 
     @property

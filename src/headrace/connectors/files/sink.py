@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.connectors import flatten as flat
+from headrace.connectors import flatten
 from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
 from headrace.connectors.ledger import Ledger, LedgerEntry, LedgerWriter
-from headrace.errors import DeliveryError, did_you_mean
+from headrace.errors import DeliveryError, FencedError, did_you_mean
 from headrace.spark.gateway import GatewayError, session_of_thread
 from headrace.spark.row_counter import RowCounter
 
@@ -70,16 +70,16 @@ class FilesWriter(LedgerWriter):
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> _Parts:
-        place = f"{self._internal_directory}/staging/{self._active_ledger.token}-{epoch}"
+        directory = f"{self._internal_directory}/staging/{self._active_ledger.token}-{epoch}"
         counter = RowCounter(self._convert(frame))  # an Observation takes a fifth of the time of a write
         rows_frame = counter.frame
         if self._active_context.mode == "complete":
             rows_frame = rows_frame.coalesce(1)
         with self._translate_errors(f"epoch {epoch} cannot be written to {self._root}"):
             writer = rows_frame.write.mode("overwrite").partitionBy(*self._options.partition_by)
-            writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{place}")
+            writer.format(self._format).options(**self._encoding()).save(f"{self._root}/{directory}")
             reach("files.staged")
-            return _Parts(counter.rows, self._moves(place, epoch, counter.rows))
+            return _Parts(counter.rows, self._moves(directory, epoch, counter.rows))
 
     def commit(self, epoch: int, staged: _Parts) -> None:
         if epoch <= self._active_ledger.last_epoch:
@@ -105,21 +105,21 @@ class FilesWriter(LedgerWriter):
             self._store.move(f"{self._root}/{source}", f"{self._root}/{target}")
             reach("files.shown")
 
-    def _moves(self, place: str, epoch: int, rows: int) -> tuple[tuple[str, str], ...]:
+    def _moves(self, directory: str, epoch: int, rows: int) -> tuple[tuple[str, str], ...]:
         context = self._active_context
         parts = [
             name
-            for name, size in self._store.tree(f"{self._root}/{place}")
+            for name, size in self._store.tree(f"{self._root}/{directory}")
             if size > 0 or context.mode == "complete"
         ]
         if rows == 0 and context.mode != "complete":
             return ()
         suffix = self._suffix_of(parts[0]) if parts else ""
         if context.mode == "complete":
-            return tuple((f"{place}/{name}", f"{_file_name(context.sink)}{suffix}") for name in parts[:1])
+            return tuple((f"{directory}/{name}", f"{_file_name(context.sink)}{suffix}") for name in parts[:1])
         stem = f"{_file_name(context.sink)}-{context.checkpoint_id[:8]}-{epoch:08d}"
         return tuple(
-            (f"{place}/{name}", f"{_directory(name)}{stem}-{number:04d}{suffix}")
+            (f"{directory}/{name}", f"{_directory(name)}{stem}-{number:04d}{suffix}")
             for number, name in enumerate(parts)
         )
 
@@ -132,9 +132,9 @@ class FilesWriter(LedgerWriter):
                 hint=did_you_mean(missing[0], frame.columns),
             )
         if self._format == "csv":
-            return frame.selectExpr(*flat.expressions(frame.schema.jsonValue(), text=False))
+            return frame.selectExpr(*flatten.expressions(frame.schema.jsonValue(), text=False))
         if self._format == "json":
-            return frame.selectExpr(*flat.json_expressions(frame.schema.jsonValue()))
+            return frame.selectExpr(*flatten.json_expressions(frame.schema.jsonValue()))
         if self._format == "text" and [kind for _, kind in frame.dtypes] != ["string"]:
             raise DeliveryError(
                 f"text files take one column of type string, got `{_list_columns(frame)}`",
@@ -144,7 +144,7 @@ class FilesWriter(LedgerWriter):
         return frame
 
     def _encoding(self) -> dict[str, str]:
-        return flat.encoding(self._options.encoding, self._format)
+        return flatten.encoding(self._options.encoding, self._format)
 
     @contextmanager
     def _translate_errors(self, what: str) -> Iterator[None]:
@@ -154,8 +154,8 @@ class FilesWriter(LedgerWriter):
         try:
             yield
         except (OSError, GatewayError, PySparkException) as error:
-            if self._ledger is not None and self._overtaken():
-                raise self._ledger.fencing_error() from error
+            if fenced := self._fencing_error():
+                raise fenced from error
             if isinstance(error, OSError) or _FILE_EXCEPTION.search(str(error)):
                 hint = "is the disk full, or the directory not writable by this user?"
                 raise DeliveryError(
@@ -165,11 +165,12 @@ class FilesWriter(LedgerWriter):
             what = f"its rows cannot be computed: {_reason(error)}"
             raise DeliveryError(what, where=self._active_context.sink) from error
 
-    def _overtaken(self) -> bool:
-        try:
-            return self._ledger is not None and self._ledger.overtaken()
-        except OSError:
-            return False
+    def _fencing_error(self) -> FencedError | None:
+        """Return the fencing error if a newer run has taken over, and removed this run's staged files."""
+        with suppress(OSError):  # the failure to explain may be that of the file system
+            if self._ledger is not None and self._ledger.is_overtaken():
+                return self._ledger.fencing_error()
+        return None
 
     def _suffix_of(self, part: str) -> str:
         """Return the suffix, such as `.json` or `.json.gz`."""

@@ -37,8 +37,6 @@ class Store(Protocol):
         """Rename a file, replacing the target; return False if the source does not exist."""
         ...
 
-    def exists(self, path: str) -> bool: ...
-
     def remove(self, path: str) -> None:
         """Remove a file or a directory, if it exists."""
         ...
@@ -105,9 +103,6 @@ class LocalStore:
         except FileNotFoundError:
             return False
         return True
-
-    def exists(self, path: str) -> bool:
-        return _local(path).exists()
 
     def remove(self, path: str) -> None:
         target = _local(path)

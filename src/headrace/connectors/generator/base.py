@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.connectors import flatten
-from headrace.schemas.datatypes import quote_name
 
 NUMBER = "__number"
 """The hidden column with the number of the row."""
@@ -46,7 +45,7 @@ class Recipe(BaseModel):
 
     def sql(self, column: str, seed: int) -> str:
         """Return the expression of a column."""
-        value = self.value(Draw(column, seed, quote_name(self.by) if self.by else NUMBER))
+        value = self.value(Draw(column, seed, flatten.quote_name(self.by) if self.by else NUMBER))
         if not self.nulls:
             return value
         return f"if({Draw(column, seed, NUMBER).uniform('null')} < {self.nulls}D, null, {value})"

@@ -13,7 +13,7 @@ from headrace.connectors.generator.base import NUMBER, Draw, Recipe, literal
 from headrace.connectors.options import DurationOption
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
-from headrace.formats.options import first_problem
+from headrace.formats.option_problems import first_problem
 
 _VARIABLE = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\bnumber\b|\brandom\b(?!\s*\()")
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.files import Files
-from headrace.connectors.flatten import position_column
+from headrace.connectors.flatten import position_column, quote_name, text_schema
 from headrace.connectors.generator.base import NUMBER, Recipe, literal
 from headrace.connectors.generator.recipes import default_recipe
 from headrace.errors import SourceError, did_you_mean
 from headrace.formats import Schema
-from headrace.schemas.datatypes import Field, quote_name
+from headrace.schemas.datatypes import Field
 from headrace.spark.gateway import java_frame, kernel
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace.connectors.generator import Generator
 
 _COUNTER = "org.apache.spark.sql.headrace.sources.CounterProvider"
+_UNLIMITED_SPEED = 1e12
 
 
 class GeneratorReader:
@@ -119,13 +120,14 @@ class GeneratorReader:
             raise SourceError(f"unknown column `{column}` in `time`", where=context.source, hint=hint)
         if encoding is not None and encoding.name == "csv" and schema is not None:
             separator = literal(encoding.delimiter)  # type: ignore[attr-defined]
-            read = f"from_csv(cast(value as string), {literal(_texts(schema))}, map('sep', {separator}))"
+            columns = literal(text_schema(schema.names))
+            read = f"from_csv(cast(value as string), {columns}, map('sep', {separator}))"
             return f"try_to_timestamp({read}.{quote_name(column)})"
         name = quote_name(column)
         return f"from_json(cast(value as string), {literal(f'{name} timestamp')}).{name}"
 
-    def _speed(self) -> float | None:
-        return 1e12 if self._options.speed == "max" else float(self._options.speed)
+    def _speed(self) -> float:
+        return _UNLIMITED_SPEED if self._options.speed == "max" else float(self._options.speed)
 
 
 def _default_recipe(field: Field, context: ReadContext) -> Recipe:
@@ -136,7 +138,3 @@ def _default_recipe(field: Field, context: ReadContext) -> Recipe:
             f"the column `{field.name}` ({field.type}) needs a recipe", where=context.source, hint=hint
         )
     return recipe
-
-
-def _texts(schema: Schema) -> str:
-    return ", ".join(f"{quote_name(name)} string" for name in schema.names)

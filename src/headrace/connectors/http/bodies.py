@@ -1,4 +1,4 @@
-"""Divides the body of a request or an answer into records, byte for byte."""
+"""Divides the body of a request or a response into records, byte for byte."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def split_body(body: bytes, content_type: str, encoding: str) -> list[bytes]:
     return [_object(text, "the body")]
 
 
-def find_items(answer: bytes, path: str) -> bytes:
-    """Return the array at a path of an answer, `data.items`, as JSON.
+def find_items(body: bytes, path: str) -> bytes:
+    """Return the array at a path of a response, `data.items`, as JSON.
 
     Raises:
         BodyError: there is none.
     """
-    value = _parse(_decode(answer), 0)[0]
+    value = _parse(_decode(body), 0)[0]
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:
             raise BodyError(f"the answer has no field `{path}`")
@@ -52,23 +52,23 @@ def find_items(answer: bytes, path: str) -> bytes:
 
 def _elements(text: str, start: int) -> Iterator[bytes]:
     """Yield the objects of an array."""
-    place, number = _skip(text, start + 1), 0
-    if text.startswith("]", place):
-        place += 1
+    index, number = _skip(text, start + 1), 0
+    if text.startswith("]", index):
+        index += 1
     else:
         while True:
             number += 1
-            if not text.startswith("{", place):
+            if not text.startswith("{", index):
                 raise BodyError(f"element {number}: expected a JSON object")
-            end = _parse(text, place)[1]
-            yield text[place:end].encode()
-            place = _skip(text, end)
-            separator, place = text[place : place + 1], _skip(text, place + 1)
+            end = _parse(text, index)[1]
+            yield text[index:end].encode()
+            index = _skip(text, end)
+            separator, index = text[index : index + 1], _skip(text, index + 1)
             if separator == "]":
                 break
             if separator != ",":
                 raise BodyError(f"element {number}: expected `,` or `]` after it")
-    if _skip(text, place) < len(text):
+    if _skip(text, index) < len(text):
         raise BodyError("there is text after the array")
 
 
@@ -98,11 +98,11 @@ def _decode(body: bytes) -> str:
         raise BodyError(f"not valid UTF-8: byte {error.start}") from None
 
 
-def _skip(text: str, place: int) -> int:
-    """Return the place of the next character that is no space."""
-    while place < len(text) and text[place] in _SPACE:
-        place += 1
-    return place
+def _skip(text: str, index: int) -> int:
+    """Return the index of the next character that is not white space."""
+    while index < len(text) and text[index] in _SPACE:
+        index += 1
+    return index
 
 
 def _refuse_constant(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Polls an address and stores the rows of its answers in the write-ahead log."""
+"""Polls an address and stores the rows of its responses in the write-ahead log."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _BACKOFF_SECONDS = (0.5, 30.0)
 
 @dataclass(frozen=True)
 class PollState:
-    """The state of a poll, stored after the rows of an answer are durable."""
+    """The state of a poll, stored after the rows of a response are durable."""
 
     etag: str = ""
     cursor: Any = None
     """The largest value of the cursor field."""
     body: str = ""
-    """The digest of the last answer, for servers without ETag."""
+    """The digest of the last response, for servers without ETag."""
 
 
 class PullReceiver:
@@ -82,32 +82,32 @@ class PullReceiver:
 
     def _poll(self, log: WriteAheadLog) -> None:
         """Request the address once, and store new rows."""
-        answer = self._request()
-        if answer is None or answer.status_code == 304:
+        response = self._request()
+        if response is None or response.status_code == 304:
             return
-        digest = hashlib.sha256(answer.content).hexdigest()
+        digest = hashlib.sha256(response.content).hexdigest()
         if digest != self._state.body:
-            rows = self._new_rows(answer)
+            rows = self._new_rows(response)
             if rows:
                 log.append([message for message, _ in rows])
             cursor = self._largest([value for _, value in rows])
             self._state = replace(self._state, cursor=cursor, body=digest)
-        self._state = replace(self._state, etag=answer.headers.get("etag", ""))
+        self._state = replace(self._state, etag=response.headers.get("etag", ""))
         write_json(self._path, asdict(self._state))
 
     def _request(self) -> httpx.Response | None:
-        """Return an answer, retrying with backoff; None once the receiver is stopped."""
+        """Return a response, retrying with backoff; None once the receiver is stopped."""
         deadline = time.monotonic() + seconds_of(self._options.retry_timeout)
         backoff, longest = _BACKOFF_SECONDS
         while not self._stopped.is_set():
             try:
-                answer = self._client.get(
+                response = self._client.get(
                     self._options.poll or "", params=self._params(), headers=self._etag()
                 )
-                if answer.status_code in (200, 304):
-                    return answer
-                problem = f"answers {answer.status_code} {answer.reason_phrase}"
-                final = not is_temporary(answer.status_code)
+                if response.status_code in (200, 304):
+                    return response
+                problem = f"answers {response.status_code} {response.reason_phrase}"
+                final = not is_temporary(response.status_code)
             except httpx.HTTPError as error:
                 problem, final = f"does not answer: {error or type(error).__name__}", False
             if final or time.monotonic() + backoff > deadline:
@@ -127,11 +127,13 @@ class PullReceiver:
     def _etag(self) -> dict[str, str]:
         return {"If-None-Match": self._state.etag} if self._state.etag else {}
 
-    def _new_rows(self, answer: httpx.Response) -> list[tuple[Message, Any]]:
+    def _new_rows(self, response: httpx.Response) -> list[tuple[Message, Any]]:
         """Return the rows at or after the cursor, with its value; the log removes stored ones by their id."""
         try:
-            body = find_items(answer.content, self._options.items) if self._options.items else answer.content
-            records = split_body(body, answer.headers.get("content-type", ""), self._encoding)
+            body = (
+                find_items(response.content, self._options.items) if self._options.items else response.content
+            )
+            records = split_body(body, response.headers.get("content-type", ""), self._encoding)
         except BodyError as error:
             hint = "set `items` to the field with the rows, or `format` to the format of the answer"
             raise SourceError(f"{self._options.poll}: {error}", where=self._source, hint=hint) from None

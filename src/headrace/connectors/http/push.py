@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.http.bodies import BodyError, split_body
-from headrace.connectors.network.listening import WebServer, is_authorized
+from headrace.connectors.network.web_server import WebServer, is_authorized
 from headrace.connectors.options import bytes_of, seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
 from headrace.errors import SourceError
@@ -52,18 +52,18 @@ class PushReceiver:
     async def _accept(self, request: Request) -> JSONResponse:
         """Answer a request once its rows are durable."""
         if not is_authorized(request, self._options.token):
-            return _answer(401, "the token is missing or wrong", **{"WWW-Authenticate": "Bearer"})
+            return _error_response(401, "the token is missing or wrong", **{"WWW-Authenticate": "Bearer"})
         if (wait := self._bucket.take()) > 0:
-            return _answer(429, "too many requests", **{"Retry-After": str(int(wait) + 1)})
+            return _error_response(429, "too many requests", **{"Retry-After": str(int(wait) + 1)})
         try:
             body = await asyncio.wait_for(self._read(request), seconds_of(self._options.body_timeout))
             records = split_body(body, request.headers.get("content-type", ""), self._encoding)
         except _BodyTooLargeError:
-            return _answer(413, f"the body is larger than {self._options.max_body}")
+            return _error_response(413, f"the body is larger than {self._options.max_body}")
         except TimeoutError:
-            return _answer(408, "the body did not arrive in time")
+            return _error_response(408, "the body did not arrive in time")
         except (BodyError, ClientDisconnect) as error:
-            return _answer(400, str(error) or "the connection was closed")
+            return _error_response(400, str(error) or "the connection was closed")
         return await self._store(request, records)
 
     async def _store(self, request: Request, records: list[bytes]) -> JSONResponse:
@@ -74,18 +74,18 @@ class PushReceiver:
             # In a thread: a full log may have to remove files before it has room.
             stored = await asyncio.to_thread(self._log.submit, messages, _completion(durable), timeout=0)
         except MessageTooLargeError:
-            return _answer(413, "the rows are larger than half of log_limit")
+            return _error_response(413, "the rows are larger than half of log_limit")
         except LogClosedError:
-            return _answer(503, "the pipeline is stopping", **{"Retry-After": "1"})
+            return _error_response(503, "the pipeline is stopping", **{"Retry-After": "1"})
         if not stored:
-            return _answer(429, "the write-ahead log is full", **{"Retry-After": "1"})
+            return _error_response(429, "the write-ahead log is full", **{"Retry-After": "1"})
         while not (await asyncio.wait([durable], timeout=1))[0]:
             if self._log.failed:
-                return _answer(503, "the rows could not be stored")
+                return _error_response(503, "the rows could not be stored")
         return JSONResponse({"rows": len(records)}, 202)
 
     def _messages(self, request: Request, records: list[bytes]) -> list[Message]:
-        wanted, metadata = self._options.columns_of_metadata, dict[str, Any]()
+        wanted, metadata = self._options.selected_metadata, dict[str, Any]()
         if "client" in wanted:
             metadata["client"] = request.client.host if request.client else None
         if "headers" in wanted:
@@ -134,7 +134,7 @@ class _BodyTooLargeError(Exception):
     pass
 
 
-def _completion(durable: asyncio.Future[None]) -> Any:
+def _completion(durable: asyncio.Future[None]) -> Callable[[], None]:
     """Return a function for another thread that completes a future, if the client still waits for it."""
     loop = durable.get_loop()
 
@@ -142,8 +142,11 @@ def _completion(durable: asyncio.Future[None]) -> Any:
         with suppress(asyncio.InvalidStateError):
             durable.set_result(None)
 
-    return lambda: loop.call_soon_threadsafe(complete)
+    def complete_in_loop() -> None:
+        loop.call_soon_threadsafe(complete)
+
+    return complete_in_loop
 
 
-def _answer(status: int, reason: str, **headers: str) -> JSONResponse:
+def _error_response(status: int, reason: str, **headers: str) -> JSONResponse:
     return JSONResponse({"error": reason}, status, headers)

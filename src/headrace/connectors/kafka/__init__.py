@@ -213,11 +213,6 @@ class Kafka(MetadataSource):
     def sink_guarantee(self) -> Guarantee:
         return self.guarantee
 
-    @property
-    def encoding(self) -> str:
-        """The format that a sink writes."""
-        return self.format.name if isinstance(self.format, Format) else "json"
-
     def explain_failure(self, failure: str) -> Problem | None:
         return translate_error(failure, self.servers)
 

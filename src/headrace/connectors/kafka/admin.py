@@ -126,14 +126,17 @@ class KafkaAdmin:
         if LEDGER not in self.topics():
             self.create(LEDGER, 1, replication, _LEDGER_SETTINGS)
 
-    def commit(self, group: str, position: Mapping[str, Mapping[str, int]]) -> None:
-        """Commit a group's offsets without waiting: they only show the progress to Kafka's tools."""
+    def commit(self, group: str, end: Mapping[str, Mapping[str, int]]) -> None:
+        """Commit a group's offsets, by topic and partition, without waiting: only Kafka's tools read them."""
         offsets = java_map(self._spark, {})
         # Resolved once: py4j looks up each part of a Java name in all jars.
-        place, metadata = self._java.common.TopicPartition, self._java.clients.consumer.OffsetAndMetadata
-        for topic, partitions in position.items():
+        topic_partition, metadata = (
+            self._java.common.TopicPartition,
+            self._java.clients.consumer.OffsetAndMetadata,
+        )
+        for topic, partitions in end.items():
             for partition, offset in partitions.items():
-                offsets[place(topic, int(partition))] = metadata(int(offset), OFFSET_METADATA)
+                offsets[topic_partition(topic, int(partition))] = metadata(int(offset), OFFSET_METADATA)
         if len(offsets):
             self._pending = self._admin.alterConsumerGroupOffsets(group, offsets).all()
 

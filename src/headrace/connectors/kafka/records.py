@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from headrace.connectors import flatten as flat
+from headrace.connectors import flatten
 from headrace.connectors.base import DELETED
-from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value
-from headrace.errors import DeliveryError, did_you_mean
+from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value, find_column
 from headrace.formats import Format
 
 if TYPE_CHECKING:
@@ -24,10 +23,10 @@ def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
     Raises:
         DeliveryError: an option names an unknown column, or the columns do not fit the format.
     """
-    _check(options, fields, where)
+    _check_columns(options, fields, where)
     topic, partition = options.topic_column, options.partition_column
     return [
-        f"cast({fields[topic].path} as string)" if topic else flat.literal(options.topic or ""),
+        f"cast({fields[topic].path} as string)" if topic else flatten.literal(options.topic or ""),
         f"cast({fields[partition].path if partition else 'null'} as int)",
         _key(options.key, fields),
         _value(options, fields, where),
@@ -35,11 +34,10 @@ def expressions(options: Kafka, fields: Fields, *, where: str) -> list[str]:
     ]
 
 
-def _check(options: Kafka, fields: Fields, where: str) -> None:
+def _check_columns(options: Kafka, fields: Fields, where: str) -> None:
     single = [name for name in (options.topic_column, options.partition_column) if name]
     for name in (*options.key, *options.headers, *options.value, *single):
-        if name not in fields:
-            raise DeliveryError(f"unknown column `{name}`", where=where, hint=did_you_mean(name, fields))
+        find_column(name, fields, where)
 
 
 def _key(names: Iterable[str], fields: Fields) -> str:
@@ -53,7 +51,7 @@ def _key(names: Iterable[str], fields: Fields) -> str:
 
 def _headers(names: Iterable[str], fields: Fields) -> str:
     headers = [
-        f"struct({flat.literal(name)} as key, {encode_bytes(fields[name])} as value)" for name in names
+        f"struct({flatten.literal(name)} as key, {encode_bytes(fields[name])} as value)" for name in names
     ]
     return (
         f"array({', '.join(headers)})" if headers else "cast(null as array<struct<key string, value binary>>)"

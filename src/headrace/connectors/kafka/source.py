@@ -57,7 +57,7 @@ class KafkaReader:
             reader = spark.read.format("kafka").options(**properties.reading(self._options))
             return self._select_record(reader.options(**start, endingOffsets="latest").load())
 
-    def acknowledge(self, description: str, position: Any) -> None:
+    def acknowledge(self, description: str, end: Any) -> None:
         """Commit the group's offsets."""
         topics = next(iter(subscription(self._options).values()))
         if (
@@ -65,7 +65,7 @@ class KafkaReader:
             and "Kafka" in description
             and _topics_of(description) == _normalize(topics)
         ):
-            self._admin.commit(self._group, position)
+            self._admin.commit(self._group, end)
 
     def close(self) -> None:
         if self._admin is not None:

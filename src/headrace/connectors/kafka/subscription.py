@@ -31,20 +31,20 @@ def offset_identity(options: Kafka) -> tuple[str, ...]:
     """Return the topics or partitions that offsets refer to; none for a pattern."""
     if options.assign:
         return tuple(f"{topic}-{number}" for topic in options.assign for number in options.assign[topic])
-    return (options.topic,) if options.topic else tuple(options.topics)
+    return topic_names(options)
 
 
-def includes(options: Kafka, place: str) -> bool:
+def includes(options: Kafka, name: str) -> bool:
     """Return True if a source reads a topic, or a partition such as `payments-3`.
 
     >>> from headrace.connectors.kafka import Kafka
-    >>> [includes(Kafka(servers="h:1", topic="a-1"), place) for place in ("a-1", "a-1-0", "a-0")]
+    >>> [includes(Kafka(servers="h:1", topic="a-1"), name) for name in ("a-1", "a-1-0", "a-0")]
     [True, True, False]
     """
-    names = (place, place.rpartition("-")[0])
+    candidates = (name, name.rpartition("-")[0])
     if options.pattern is None:
-        return any(name in offset_identity(options) for name in names)
+        return any(candidate in offset_identity(options) for candidate in candidates)
     try:
-        return any(re.fullmatch(options.pattern, name) for name in names)
+        return any(re.fullmatch(options.pattern, candidate) for candidate in candidates)
     except re.error:  # valid in Java only
         return True

@@ -125,4 +125,4 @@ class Kinesis(DriverSource, MetadataSource):
         require_package("boto3", extra="kinesis")
         from headrace.connectors.kinesis.sink import KinesisPublisher
 
-        return MessageWriter(KinesisPublisher(self))
+        return MessageWriter(lambda context: KinesisPublisher(self, context))

@@ -26,19 +26,17 @@ _MAX_KEY = 256
 class KinesisPublisher:
     """Sends records in requests as large as the service allows."""
 
-    def __init__(self, options: Kinesis) -> None:
-        self._options, self._service = options, options.service
-        self._sink = ""
+    def __init__(self, options: Kinesis, context: WriteContext) -> None:
+        self._options, self._service, self._sink = options, options.service, context.sink
         self._client: Any = None
 
-    def expressions(self, fields: Fields, where: str) -> list[str]:
+    def expressions(self, fields: Fields) -> list[str]:
         """Return the expressions of partition key and record."""
-        options = self._options
+        options, where = self._options, self._sink
         value = encode_columns(options.format, fields, options.value, where)
         return [template_expression(options.partition_key, fields, where), f"cast({value} as binary)"]
 
-    def open(self, context: WriteContext) -> None:
-        self._sink = context.sink
+    def open(self) -> None:
         with self._errors("cannot be opened"):
             self._client = self._service.connect()
             self._client.describe_stream_summary(StreamName=self._options.stream)

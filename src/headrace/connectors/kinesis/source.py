@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source import Position
-from headrace.connectors.driver_source.arrow_splits import decode_splits, encode_split
+from headrace.connectors.driver_source import Offset
 from headrace.connectors.driver_source.source import DriverReader
+from headrace.connectors.driver_source.splits import decode_split, encode_split, split_reader
 from headrace.connectors.failpoints import reach
 from headrace.connectors.kinesis.shards import ShardOffset, ShardRecords, Shards, readable_shards
 from headrace.connectors.options import seconds_of
@@ -50,7 +50,7 @@ class KinesisReader(DriverReader):
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = ShardEnumerator(self._options, context.source)
         splits = self.splits(spark, context.source, enumerator)
-        frame = splits.mapInArrow(decode_splits, _COLUMNS)
+        frame = splits.mapInArrow(split_reader(decode_split), _COLUMNS)
         return frame.selectExpr("value", "shard as partition", "offset", *self._options.metadata_struct({}))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -72,22 +72,22 @@ class ShardEnumerator:
         )
         self._caught_up: set[str] | None = None
         """The shards whose end is reached, in a run that processes the available records and stops."""
-        self._prefetched: tuple[Position, Position, list[ShardRecords]] | None = None
+        self._prefetched: tuple[Offset, Offset, list[ShardRecords]] | None = None
         """Start, end and records of the epoch that `latest` planned."""
 
-    def initial(self) -> Position:
+    def initial(self) -> Offset:
         start = self._options.start
         return {"start": datetime.now(UTC).isoformat() if start == "latest" else start, "shards": {}}
 
     def available(self) -> None:
         self._caught_up = set()
 
-    def latest(self, start: Position) -> Position:
+    def latest(self, start: Offset) -> Offset:
         if self._caught_up is not None:
             return self._session.retry(lambda client: self._plan(client, start))
         return self._session.poll(self._every, start, lambda client: self._plan(client, start))
 
-    def splits(self, start: Position, end: Position) -> list[bytes]:
+    def splits(self, start: Offset, end: Offset) -> list[bytes]:
         if self._prefetched is None or self._prefetched[:2] != (start, end):
             parts = self._session.retry(lambda client: self._read_again(client, start, end))
         else:
@@ -95,15 +95,15 @@ class ShardEnumerator:
         reach("kinesis.planned")
         return [_encode(part) for part in parts if part.records]
 
-    def commit(self, end: Position) -> None:
+    def commit(self, end: Offset) -> None:
         """Do nothing: the service keeps no offsets."""
 
     def close(self) -> None:
         self._session.close()
 
-    def _plan(self, client: Any, start: Position) -> Position:
+    def _plan(self, client: Any, start: Offset) -> Offset:
         """Read the next records of every shard; return the offset after them."""
-        shards, offsets = Shards(client, self._options.stream, start["start"]), _offsets(start)
+        shards, offsets = Shards(client, self._options.stream, start["start"]), _shard_offsets(start)
         reached = self._caught_up if self._caught_up is not None else set()
         readable = [s for s in readable_shards(shards.list(), offsets) if s["ShardId"] not in reached]
         limit = max(1, self._options.max_per_batch // max(1, len(readable)))
@@ -117,13 +117,13 @@ class ShardEnumerator:
         self._prefetched = (start, end, parts)
         return end
 
-    def _read_again(self, client: Any, start: Position, end: Position) -> list[ShardRecords]:
+    def _read_again(self, client: Any, start: Offset, end: Offset) -> list[ShardRecords]:
         """Read the records of an epoch that an earlier run has planned."""
-        shards, before = Shards(client, self._options.stream, start["start"]), _offsets(start)
+        shards, before = Shards(client, self._options.stream, start["start"]), _shard_offsets(start)
         try:
             return [
                 shards.read_range(name, before.get(name, ShardOffset()), offset)
-                for name, offset in _offsets(end).items()
+                for name, offset in _shard_offsets(end).items()
             ]
         except LookupError as error:
             hint = (
@@ -132,8 +132,8 @@ class ShardEnumerator:
             raise SourceError(f"an interrupted epoch cannot be read again: {error}", hint=hint) from error
 
 
-def _offsets(position: Position) -> dict[str, ShardOffset]:
-    return {shard: ShardOffset(**offset) for shard, offset in position["shards"].items()}
+def _shard_offsets(offset: Offset) -> dict[str, ShardOffset]:
+    return {shard: ShardOffset(**part) for shard, part in offset["shards"].items()}
 
 
 def _encode(part: ShardRecords) -> bytes:

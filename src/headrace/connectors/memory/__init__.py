@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, PrivateAttr
 
-from headrace.connectors.base import Connector, Guarantee, Reader, Role, Writer
+from headrace.connectors.base import Carries, Connector, Guarantee, Reader, Role, Writer
 from headrace.connectors.memory.store import MemoryStore, get_store
 from headrace.connectors.options import NamesOption, RowsOption
 from headrace.connectors.roles import ReadOption, SinkOption
@@ -80,7 +80,7 @@ class Memory(Connector):
         return hash((self.kind, self.name))
 
     @property
-    def carries(self) -> Any:
+    def carries(self) -> Carries:
         return "bytes" if self._records else "rows"
 
     def with_format(self, chosen: Format | None) -> Connector:

@@ -36,16 +36,16 @@ def check_rows(rows: Rows, schema: Schema, *, where: str, first: int = 0) -> Non
         SourceError: a row has an unknown column, or a value that its column's type cannot hold.
     """
     for number, row in enumerate(rows, first):
-        place = f"{where}: row {number}"
+        location = f"{where}: row {number}"
         if unknown := sorted(set(row) - set(schema.names)):
             hint = f"the schema is `{schema.ddl}`"
-            raise SourceError(f"unknown column `{unknown[0]}`", where=place, hint=hint)
+            raise SourceError(f"unknown column `{unknown[0]}`", where=location, hint=hint)
         for field in schema.fields:
             value = row.get(field.name)
             if value is not None and not fits(value, field.type):
                 raise SourceError(
                     f"expected {field.type}, got {type(value).__name__} {value!r}",
-                    where=f"{place}: column `{field.name}`",
+                    where=f"{location}: column `{field.name}`",
                     hint="rows are counted from 0",
                 )
 

@@ -163,4 +163,4 @@ class Mqtt(LoggedSource):
         require_package("paho", extra="mqtt")
         from headrace.connectors.mqtt.sink import MqttPublisher
 
-        return MessageWriter(MqttPublisher(self))
+        return MessageWriter(lambda context: MqttPublisher(self, context))

@@ -115,14 +115,14 @@ def parse_publish(command: int, packet: bytes, has_properties: bool) -> Delivery
     b'on'
     """
     qos = command >> 1 & 3
-    place = 2 + _UINT16.unpack_from(packet)[0]
-    topic, packet_id, properties = packet[2:place].decode(errors="replace"), 0, None
+    offset = 2 + _UINT16.unpack_from(packet)[0]
+    topic, packet_id, properties = packet[2:offset].decode(errors="replace"), 0, None
     if qos:
-        (packet_id,) = _UINT16.unpack_from(packet, place)
-        place += _UINT16.size
-    if has_properties and packet[place]:
+        (packet_id,) = _UINT16.unpack_from(packet, offset)
+        offset += _UINT16.size
+    if has_properties and packet[offset]:
         properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
-        place += properties.unpack(packet[place:])[1]  # type: ignore[no-untyped-call]
+        offset += properties.unpack(packet[offset:])[1]  # type: ignore[no-untyped-call]
     elif has_properties:
-        place += 1
-    return Delivery(topic, packet[place:], qos, bool(command & 1), bool(command & 8), packet_id, properties)
+        offset += 1
+    return Delivery(topic, packet[offset:], qos, bool(command & 1), bool(command & 8), packet_id, properties)

@@ -53,7 +53,7 @@ class BrokerConnection:
         self.client = self._create_client(client_id)
 
     def open(self) -> None:
-        """Connect and wait for the answer.
+        """Connect and wait for the acknowledgement of the broker (CONNACK).
 
         Raises:
             OSError: no broker answers.
@@ -104,8 +104,8 @@ class BrokerConnection:
 
     def _check_tls(self) -> None:
         """Try the handshake: paho leaves the socket open if it fails."""
-        place, context = (self.address.host, self.address.port), client_context(self.options.tls)
-        with socket.create_connection(place, _CONNECT_SECONDS) as plain:
+        server, context = (self.address.host, self.address.port), client_context(self.options.tls)
+        with socket.create_connection(server, _CONNECT_SECONDS) as plain:
             context.wrap_socket(plain, server_hostname=self.address.host).close()
 
     def _connect_properties(self) -> Properties | None:

@@ -35,10 +35,10 @@ class MqttReceiver:
         self._connection = BrokerConnection(options, client_id, persistent=options.session == "persistent")
         self._subscriptions = Path(context.directory) / "subscriptions.json"
         self._log: WriteAheadLog | None = None
-        self._arrivals = Arrivals()
+        self._stopped = threading.Event()
+        self._arrivals = Arrivals(self._stopped)
         self._subscribed = threading.Event()
         self._refused_filters: list[str] = []
-        self._stopped = threading.Event()
         self._watch = threading.Thread(target=self._watch_connection, name="headrace-mqtt", daemon=True)
 
     def start(self, log: WriteAheadLog) -> None:
@@ -61,7 +61,6 @@ class MqttReceiver:
 
     def stop(self) -> None:
         self._stopped.set()
-        self._arrivals.stop()
         self._connection.close()
         if self._watch.is_alive():
             self._watch.join()

@@ -29,18 +29,18 @@ _BATCH = 10_000
 class MqttPublisher:
     """Publishes messages over one connection."""
 
-    def __init__(self, options: Mqtt) -> None:
-        self._options = options
-        self._sink = ""
+    def __init__(self, options: Mqtt, context: WriteContext) -> None:
+        self._options, self._sink = options, context.sink
+        self._client_id = options.client_id or f"headrace-{context.pipeline}-{context.sink}"
         self._timeout = seconds_of(options.retry_timeout)
         self._connection: BrokerConnection | None = None
         self._changed = threading.Condition()
-        self._answers: dict[int, str] = {}
-        """The reason for which the broker refused each answered message; empty if it accepted it."""
+        self._acknowledged: dict[int, str] = {}
+        """By packet id, the reason for which the broker refused the message; empty if it accepted it."""
 
-    def expressions(self, fields: Fields, where: str) -> list[str]:
+    def expressions(self, fields: Fields) -> list[str]:
         """Return the expressions of topic, payload and user properties."""
-        options = self._options
+        options, where = self._options, self._sink
         excluded = (*options.template_columns, *options.user_properties)
         value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
         return [
@@ -49,15 +49,13 @@ class MqttPublisher:
             encode_texts(options.user_properties, fields, where),
         ]
 
-    def open(self, context: WriteContext) -> None:
-        self._sink = context.sink
-        client_id = self._options.client_id or f"headrace-{context.pipeline}-{context.sink}"
-        connection = BrokerConnection(self._options, client_id, persistent=False)
-        connection.client.on_publish = self._note_answer
+    def open(self) -> None:
+        connection = BrokerConnection(self._options, self._client_id, persistent=False)
+        connection.client.on_publish = self._note_acknowledgement
         try:
             connection.open()
         except OSError as error:
-            raise DeliveryError.of(describe_failure(error, connection.address, context.sink)) from error
+            raise DeliveryError.of(describe_failure(error, connection.address, self._sink)) from error
         self._connection = connection
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
@@ -66,8 +64,8 @@ class MqttPublisher:
         for topic, payload, properties in messages:
             sent.add(self._send(connection, topic, payload, properties))
             if len(sent) == _BATCH:
-                self._await_answers(connection, sent)
-        self._await_answers(connection, sent)
+                self._await_acknowledgements(connection, sent)
+        self._await_acknowledgements(connection, sent)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -92,28 +90,28 @@ class MqttPublisher:
             raise self._timeout_error(connection)
         return connection.client.publish(topic, payload or b"", options.qos, options.retain, properties).mid
 
-    def _note_answer(self, _: Any, __: Any, packet: int, reason: Any, ___: Any) -> None:
+    def _note_acknowledgement(self, _: Any, __: Any, packet: int, reason: Any, ___: Any) -> None:
         with self._changed:
-            self._answers[packet] = str(reason) if reason.is_failure else ""
+            self._acknowledged[packet] = str(reason) if reason.is_failure else ""
             self._changed.notify_all()
 
-    def _await_answers(self, connection: BrokerConnection, sent: set[int]) -> None:
+    def _await_acknowledgements(self, connection: BrokerConnection, sent: set[int]) -> None:
         """Wait until the broker has acknowledged all messages that were sent."""
         deadline = time.monotonic() + self._timeout
         with self._changed:
-            while not sent <= self._answers.keys():
-                answered = len(self._answers)
+            while not sent <= self._acknowledged.keys():
+                count = len(self._acknowledged)
                 self._changed.wait(0.2)
                 if connection.refused:
                     raise DeliveryError.of(
                         describe_refusal(connection.refused, connection.address, self._sink)
                     )
-                if len(self._answers) > answered:
+                if len(self._acknowledged) > count:
                     deadline = time.monotonic() + self._timeout
                 elif time.monotonic() > deadline:
                     raise self._timeout_error(connection)
-            refused = next((reason for packet in sent if (reason := self._answers[packet])), "")
-            self._answers.clear()
+            refused = next((reason for packet in sent if (reason := self._acknowledged[packet])), "")
+            self._acknowledged.clear()
         sent.clear()
         if refused:
             what = f"the MQTT broker at {connection.address.url} refuses a message: {refused}"

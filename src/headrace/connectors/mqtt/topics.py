@@ -1,4 +1,4 @@
-"""MQTT topic names and topic filters: their validity, and which names a filter matches.
+"""Checks of MQTT topic names and topic filters.
 
 The rules are those of section 4.7 of the MQTT 5 specification; MQTT 3.1.1 has the same, without `$share`.
 """
@@ -43,40 +43,12 @@ def check_filter(filter: str) -> str:  # noqa: A002 - the word of the specificat
         check_filter(inner)
         return filter
     levels = filter.split("/")
-    for place, level in enumerate(levels):
+    for number, level in enumerate(levels):
         if len(level) > 1 and ("+" in level or "#" in level):
             raise ValueError(f"the topic filter `{filter}` has a wildcard beside other characters: `{level}`")
-        if level == "#" and place < len(levels) - 1:
+        if level == "#" and number < len(levels) - 1:
             raise ValueError(f"the topic filter `{filter}` has `#` before its last level")
     return filter
-
-
-def matches(filter: str, topic: str) -> bool:  # noqa: A002 - the word of the specification
-    """Return True if a subscription to the filter receives messages of the topic.
-
-    A wildcard in the first level does not match topics that begin with `$`.
-
-    >>> matches("building/+/temperature", "building/12/temperature"), matches("building/#", "building")
-    (True, True)
-    >>> matches("#", "$SYS/uptime")
-    False
-
-    Raises:
-        ValueError: filter or topic is invalid.
-    """
-    check_filter(filter)
-    check_topic(topic)
-    if filter.startswith(SHARED):
-        filter = filter.split("/", 2)[2]  # noqa: A001
-    if topic.startswith("$") and filter[0] in "+#":
-        return False
-    pattern, levels = filter.split("/"), topic.split("/")
-    if pattern[-1] == "#":
-        pattern.pop()
-        levels = levels[: len(pattern)]
-    return len(pattern) == len(levels) and all(
-        wanted in ("+", level) for wanted, level in zip(pattern, levels, strict=True)
-    )
 
 
 def _check_text(text: str, noun: str) -> None:

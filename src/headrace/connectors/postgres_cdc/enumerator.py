@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow
 
-from headrace.connectors.driver_source.arrow_splits import encode_split
+from headrace.connectors.driver_source import Offset
+from headrace.connectors.driver_source.splits import encode_split
 from headrace.connectors.durable_files import write_durably
 from headrace.connectors.failpoints import reach
 from headrace.connectors.options import seconds_of
@@ -20,15 +21,16 @@ from headrace.connectors.retry import ReconnectingSession
 from headrace.connectors.sql.dialect import Session
 from headrace.errors import SourceError
 
-Offset = dict[str, int]
-"""`{"part": number of snapshot files read, "lsn": position up to which changes are read}`."""
 _BATCH_ROWS = 10_000
 _IDLE_BYTES = 1 << 20
 """The size of log without changes of the table after which the slot advances past it."""
 
 
 class CdcEnumerator:
-    """The split enumerator of one replicated table."""
+    """The split enumerator of one replicated table.
+
+    An offset is `{"part": number of snapshot files read, "lsn": position up to which changes are read}`.
+    """
 
     def __init__(self, table: ReplicatedTable) -> None:
         self._table, self._options = table, table.options

@@ -78,7 +78,7 @@ def _describe(
     columns = existing_columns(dialect, session, options.table, where=context.source)
     [[schema, name, identity, key]] = session.rows(_IDENTITY, (dialect.quote_table(options.table),))
     _check_identity(options.table, identity, key, context.source)
-    types = select_columns(dialect, options.table, columns, context)
+    types = select_columns(dialect, options.table, columns, context.schema, where=context.source)
     selected = {column: columns[column] for column in types}
     return ReplicatedTable(options, context, schema, name, slot, selected, tuple(key)), types
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.flatten import position_column
+from headrace.connectors.flatten import position_column, quote_name
 from headrace.connectors.postgres_cdc.pgoutput import UNCHANGED, Change, Row, Transaction
 from headrace.connectors.postgres_cdc.replicated_table import ReplicatedTable
 from headrace.connectors.sql.columns import cast_text
 from headrace.errors import SourceError
-from headrace.schemas.datatypes import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,11 +52,13 @@ def select_source_columns(frame: DataFrame, table: ReplicatedTable, types: dict[
 
 
 def snapshot_rows(
-    table: ReplicatedTable, rows: Iterable[tuple[Any, ...]], number: int, position: int
+    table: ReplicatedTable, rows: Iterable[tuple[Any, ...]], first: int, position: int
 ) -> list[tuple[Any, ...]]:
-    """Return rows of the snapshot; `number` is the number of the first one."""
+    """Return rows of the snapshot; `first` is the number of the first one."""
     blank = (None,) * len(table.columns) if table.options.before else ()
-    return [(*row, *blank, "snapshot", None, place, position, None) for place, row in enumerate(rows, number)]
+    return [
+        (*row, *blank, "snapshot", None, number, position, None) for number, row in enumerate(rows, first)
+    ]
 
 
 def change_rows(table: ReplicatedTable, transactions: Iterable[Transaction]) -> list[tuple[Any, ...]]:
@@ -70,7 +71,7 @@ def change_rows(table: ReplicatedTable, transactions: Iterable[Transaction]) -> 
         (transaction, change)
         for transaction in transactions
         for logged in transaction.changes
-        for change in _split_key_update(table, logged)
+        for change in _row_changes(table, logged)
     )
     return [
         (*_values(table, change), change.op, None if change.old is None else "t", number, of.end, of.at)
@@ -78,8 +79,8 @@ def change_rows(table: ReplicatedTable, transactions: Iterable[Transaction]) -> 
     ]
 
 
-def _split_key_update(table: ReplicatedTable, change: Change) -> Iterator[Change]:
-    """Split an update of the key into a delete and an insert, as sinks with a key need it."""
+def _row_changes(table: ReplicatedTable, change: Change) -> Iterator[Change]:
+    """Yield the changes of rows; an update of the key becomes a delete and an insert."""
     if change.op == "truncate":
         if table.options.truncate == "skip":
             return

@@ -32,8 +32,8 @@ class SlotRecord:
     @classmethod
     def read(cls, directory: str | Path) -> Self:
         """Read the record; an empty one if there is no file."""
-        place = Path(directory)
-        return cls(place, **read_json(place / "slot.json", {}))
+        path = Path(directory)
+        return cls(path, **read_json(path / "slot.json", {}))
 
     def update(self, **changes: object) -> Self:
         """Store the record with these changes durably, and return it."""

@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source.arrow_splits import decode_splits
 from headrace.connectors.driver_source.source import DriverReader
+from headrace.connectors.driver_source.splits import decode_split, split_reader
 from headrace.connectors.postgres_cdc import slot
 from headrace.connectors.postgres_cdc.enumerator import CdcEnumerator
 from headrace.connectors.postgres_cdc.replicated_table import describe_table
@@ -31,7 +31,8 @@ class CdcReader(DriverReader):
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         table, types = describe_table(self._options, context, self._slot(context))
         splits = self.splits(spark, context.source, CdcEnumerator(table))
-        return select_source_columns(splits.mapInArrow(decode_splits, spark_schema(table)), table, types)
+        rows = splits.mapInArrow(split_reader(decode_split), spark_schema(table))
+        return select_source_columns(rows, table, types)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         """Return the current rows, as the snapshot of a new checkpoint."""

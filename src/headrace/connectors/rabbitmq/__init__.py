@@ -137,4 +137,4 @@ class RabbitMQ(LoggedSource):
         require_package("pika", extra="rabbitmq")
         from headrace.connectors.rabbitmq.sink import RabbitPublisher
 
-        return MessageWriter(RabbitPublisher(self))
+        return MessageWriter(lambda context: RabbitPublisher(self, context))

@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 class RabbitPublisher:
     """Publishes messages one by one; each is confirmed before the next is sent."""
 
-    def __init__(self, options: RabbitMQ) -> None:
-        self._options, self._broker = options, Broker(options)
+    def __init__(self, options: RabbitMQ, context: WriteContext) -> None:
+        self._options, self._context, self._broker = options, context, Broker(options)
         self._timeout = seconds_of(options.retry_timeout)
-        self._context = WriteContext("", "", "", "append", "")
         self._channel: Any = None
 
-    def expressions(self, fields: Fields, where: str) -> list[str]:
+    def expressions(self, fields: Fields) -> list[str]:
         """Return the expressions of routing key, body and headers."""
-        options = self._options
+        options, where = self._options, self._context.sink
         excluded = (*options.template_columns, *options.headers)
         value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
         return [
@@ -41,8 +40,7 @@ class RabbitPublisher:
             encode_texts(options.headers, fields, where),
         ]
 
-    def open(self, context: WriteContext) -> None:
-        self._context = context
+    def open(self) -> None:
         with self._errors():
             self._connect()
 

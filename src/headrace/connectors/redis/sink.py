@@ -4,7 +4,7 @@
     stage     encodes the rows and collects them on the driver           invisible to readers
     commit    a script runs the commands of all rows and stores the ledger entry    <- visible together
 
-A commit whose answer is lost is tried again: if the ledger has the epoch, it does nothing.
+A commit whose reply is lost is retried: if the ledger has the epoch, it does nothing.
 """
 
 from __future__ import annotations

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.driver_source import Position
+from headrace.connectors.driver_source import Offset
 from headrace.connectors.driver_source.source import DriverReader
-from headrace.connectors.flatten import literal, position_column, quote_name
+from headrace.connectors.driver_source.splits import split_reader
+from headrace.connectors.flatten import literal, position_column, quote_name, text_schema
 from headrace.connectors.redis.entries import FIRST, ConsumedStream, id_order, record_of
 from headrace.connectors.redis.server import decode_text
 from headrace.connectors.retry import ReconnectingSession, connect, portable_errors, server_errors
@@ -47,7 +49,7 @@ class RedisReader(DriverReader):
         splits = self.splits(spark, context.source, enumerator)
         if options.encoding is None:
             return self._rows(splits, entries, context)
-        read = _split_reader(entries, context.source, [], options.field)
+        read = split_reader(partial(_read_split, entries, context.source, [], options.field))
         frame = splits.mapInArrow(read, "value binary, id string, number bigint")
         columns = ["value", f"{literal(entries.stream)} as partition", "number as offset"]
         return frame.selectExpr(*columns, *options.metadata_struct({}))
@@ -63,9 +65,8 @@ class RedisReader(DriverReader):
         """Return the fields of entries as columns."""
         fields = context.schema.fields if context.schema is not None else ()
         names = [column.name for column in fields]
-        texts = ", ".join(f"{quote_name(name)} string" for name in names)
-        read = _split_reader(entries, context.source, names, None)
-        frame = splits.mapInArrow(read, f"{texts}, __id string, __number bigint")
+        read = split_reader(partial(_read_split, entries, context.source, names, None))
+        frame = splits.mapInArrow(read, f"{text_schema(names)}, __id string, __number bigint")
         values = (f"cast({quote_name(c.name)} as {c.type}) as {quote_name(c.name)}" for c in fields)
         position = position_column(context.source, literal(entries.stream), "__number")
         metadata = (f"__id as {quote_name(name)}" for name in self._options.metadata_columns)
@@ -89,20 +90,20 @@ class StreamEnumerator:
         )
         self._limit: str | None = None
 
-    def initial(self) -> Position:
+    def initial(self) -> Offset:
         return {"id": FIRST}
 
     def available(self) -> None:
         self._limit = self._session.retry(self._entries.last_id)
 
-    def latest(self, start: Position) -> Position:
+    def latest(self, start: Offset) -> Offset:
         last = self._session.retry(lambda client: self._last(client, start["id"]))
         return {"id": last} if last is not None else start
 
-    def splits(self, start: Position, end: Position) -> Sequence[bytes]:
+    def splits(self, start: Offset, end: Offset) -> Sequence[bytes]:
         return [json.dumps([start["id"], end["id"]]).encode()]
 
-    def commit(self, end: Position) -> None:
+    def commit(self, end: Offset) -> None:
         self._session.retry(lambda client: self._entries.acknowledge(client, end["id"]))
 
     def close(self) -> None:
@@ -121,24 +122,12 @@ class StreamEnumerator:
         return min(last, self._limit, key=id_order)
 
 
-def _split_reader(
-    entries: ConsumedStream, source: str, names: Sequence[str], field: str | None
-) -> Callable[[Iterator[RecordBatch]], Iterator[RecordBatch]]:
-    """Return the function that reads the splits of a task; it runs on an executor."""
-
-    def read(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        for batch in batches:
-            for content in batch.column(0).to_pylist():
-                yield from _read_split(entries, source, json.loads(content), names, field)
-
-    return read
-
-
 def _read_split(
-    entries: ConsumedStream, source: str, split: Sequence[str], names: Sequence[str], field: str | None
+    entries: ConsumedStream, source: str, names: Sequence[str], field: str | None, split: bytes
 ) -> Iterator[RecordBatch]:
+    """Return the entries of a split, on an executor: the named fields as text, or one record per entry."""
     with portable_errors(entries.server, source), connect(entries.server, entries.retry_timeout) as client:
-        pending = list(entries.pending(client, *split))
+        pending = list(entries.pending(client, *json.loads(split)))
     for first in range(0, len(pending), _BATCH_ROWS):
         part = pending[first : first + _BATCH_ROWS]
         ids = [name for name, _ in part]

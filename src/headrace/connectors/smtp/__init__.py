@@ -92,4 +92,4 @@ class Smtp(Connector):
     def writer(self) -> Writer:
         from headrace.connectors.smtp.sink import SmtpPublisher
 
-        return MessageWriter(SmtpPublisher(self))
+        return MessageWriter(lambda context: SmtpPublisher(self, context))

@@ -56,8 +56,8 @@ class MailServer:
         if isinstance(error, smtplib.SMTPAuthenticationError):
             return f"refuses the login: {_text(error.smtp_error)}", "check `user` and `password`"
         if isinstance(error, smtplib.SMTPRecipientsRefused):
-            (address, (code, answer)), *_ = error.recipients.items()
-            return f"refuses the recipient `{address}`: {code} {_text(answer)}", "check `to`"
+            (address, (code, reply)), *_ = error.recipients.items()
+            return f"refuses the recipient `{address}`: {code} {_text(reply)}", "check `to`"
         if isinstance(error, smtplib.SMTPResponseException):
             return f"refuses the mail: {error.smtp_code} {_text(error.smtp_error)}", "check `from` and `to`"
         if isinstance(error, smtplib.SMTPNotSupportedError):
@@ -117,18 +117,16 @@ class RateLimit:
 class SmtpPublisher:
     """Sends mails one after the other, over one connection per epoch."""
 
-    def __init__(self, options: Smtp, rate_limit: RateLimit | None = None) -> None:
-        self._options, self._server = options, MailServer(options)
+    def __init__(self, options: Smtp, context: WriteContext, rate_limit: RateLimit | None = None) -> None:
+        self._options, self._context, self._server = options, context, MailServer(options)
         self._rate_limit = rate_limit or RateLimit(options.rate_limit)
         self._timeout = seconds_of(options.retry_timeout)
-        self._context = WriteContext("", "", "", "append", "")
         self._session: smtplib.SMTP | None = None
 
-    def expressions(self, fields: Fields, where: str) -> list[str]:
-        return mail_expressions(self._options, fields, where)
+    def expressions(self, fields: Fields) -> list[str]:
+        return mail_expressions(self._options, fields, self._context.sink)
 
-    def open(self, context: WriteContext) -> None:
-        self._context = context
+    def open(self) -> None:
         with self._errors():
             close(self._server.connect())
 
@@ -166,5 +164,5 @@ class SmtpPublisher:
         return server_errors(self._server, DeliveryError, action, where=self._context.sink)
 
 
-def _text(answer: bytes | str) -> str:
-    return answer.decode(errors="replace") if isinstance(answer, bytes) else str(answer)
+def _text(reply: bytes | str) -> str:
+    return reply.decode(errors="replace") if isinstance(reply, bytes) else str(reply)

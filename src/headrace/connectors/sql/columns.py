@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 
-from headrace.connectors.base import ReadContext
 from headrace.connectors.retry import server_errors
 from headrace.connectors.sql.dialect import Dialect, Session
 from headrace.errors import SourceError, did_you_mean
+from headrace.schemas.fields import Schema
 
 
 def source_errors(dialect: Dialect, reads: str, *, where: str) -> AbstractContextManager[None]:
@@ -33,18 +34,24 @@ def existing_columns(dialect: Dialect, session: Session, table: str, *, where: s
 
 
 def select_columns(
-    dialect: Dialect, table: str, columns: dict[str, str], context: ReadContext, *required: str
+    dialect: Dialect,
+    table: str,
+    columns: dict[str, str],
+    schema: Schema | None,
+    *,
+    required: Iterable[str] = (),
+    where: str,
 ) -> dict[str, str]:
     """Return the columns to read, with their Spark types: those of the schema or, without one, all.
 
     Raises:
         SourceError: the schema or `required` names a column that the table lacks.
     """
-    fields = context.schema.fields if context.schema is not None else ()
+    fields = schema.fields if schema is not None else ()
     for name in (*(column.name for column in fields), *required):
         if name not in columns:
             what = f"the table `{table}` has no column `{name}`"
-            raise SourceError(what, where=context.source, hint=did_you_mean(name, columns))
+            raise SourceError(what, where=where, hint=did_you_mean(name, columns))
     if fields:
         return {column.name: str(column.type) for column in fields}
     return {

@@ -72,5 +72,5 @@ def line_bytes(batch: pyarrow.RecordBatch) -> bytes:
     if len(column) == 0:
         return b""
     _, offsets, data = column.buffers()
-    places = memoryview(offsets).cast("q" if "large" in str(column.type) else "i")
-    return bytes(memoryview(data)[places[column.offset] : places[column.offset + len(column)]])
+    starts = memoryview(offsets).cast("q" if "large" in str(column.type) else "i")
+    return bytes(memoryview(data)[starts[column.offset] : starts[column.offset + len(column)]])

@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.connectors.driver_source import Offset
 from headrace.connectors.sql.dialect import Dialect, Session
 
-Offset = dict[str, Any]
-"""`{"after": text}`, None for the beginning; or `{"from": text}` for a first value that is included."""
 _PARAMETER = "\0"
 """A placeholder for a query parameter; it occurs in no identifier."""
 
@@ -45,7 +44,10 @@ class CursorSplit:
 
 @dataclass(frozen=True)
 class CursorTable:
-    """The queries of a table with a cursor column."""
+    """The queries of a table with a cursor column.
+
+    An offset is `{"after": text}`, None for the beginning, or `{"from": text}`, which includes the value.
+    """
 
     dialect: Dialect
     table: str

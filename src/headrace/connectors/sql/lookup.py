@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from headrace.connectors.base import ReadContext
 from headrace.connectors.lookups import Key, LookupContext, Values
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
 from headrace.connectors.sql.dialect import Dialect, Session
@@ -77,10 +76,11 @@ def describe_table(
         SourceError: the table or a column does not exist, or the server refuses the connection.
     """
     reads = f"the table `{table}`"
-    reading = ReadContext("", context.step, context.schema, None, "")
     with source_errors(dialect, reads, where=context.step), closing(dialect.connect()) as session:
         declared = existing_columns(dialect, session, table, where=context.step)
-        types = select_columns(dialect, table, declared, reading, *context.on)
+        types = select_columns(
+            dialect, table, declared, context.schema, required=context.on, where=context.step
+        )
     added = [name for name in types if name not in context.on]
     casts = {name: cast_text("{}", dialect.spark_type(declared[name]), types[name]) for name in added}
     key = {name: declared[name] for name in context.on}

@@ -16,11 +16,10 @@ from headrace.connectors.base import (
     WriteMode,
     Writer,
 )
-from headrace.connectors.driver_source import DriverSource
+from headrace.connectors.driver_source import DriverSource, Offset
 from headrace.connectors.lookups import KeyTable, Listing, LookupContext
 from headrace.connectors.options import DurationOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.roles import SinkOption, SourceOption
-from headrace.connectors.sql.cursor import Offset
 from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.table import mode_problem
 from headrace.errors import without_passwords
@@ -156,12 +155,12 @@ class ServerTable(DatabaseTable, ServerAddress):
 
     def target(self) -> str | None:
         parts = urlsplit(self.url)
-        place = (
+        server = (
             f"{parts.hostname}:{parts.port or ''}{parts.path}"
             if parts.hostname
             else without_passwords(self.url)
         )
-        return f"the table `{self.table}` at {place}"
+        return f"the table `{self.table}` at {server}"
 
     def writer(self) -> Writer:
         from headrace.connectors.sql.staging import ServerStaging

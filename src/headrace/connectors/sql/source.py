@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.driver_source.source import DriverReader
-from headrace.connectors.flatten import position_column
+from headrace.connectors.driver_source.splits import split_reader
+from headrace.connectors.flatten import position_column, quote_name, text_schema
 from headrace.connectors.retry import connect, portable_errors
 from headrace.connectors.sql.columns import cast_text, existing_columns, select_columns, source_errors
 from headrace.connectors.sql.cursor import CursorSplit, CursorTable
-from headrace.connectors.sql.cursor_source import CursorEnumerator
+from headrace.connectors.sql.cursor_enumerator import CursorEnumerator
 from headrace.connectors.sql.dialect import Session
 from headrace.connectors.sql.options import DatabaseTable
 from headrace.errors import SourceError
-from headrace.schemas.datatypes import quote_name
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
 _BATCH_ROWS = 10_000
-_SplitReader = Callable[[Iterator["RecordBatch"]], Iterator["RecordBatch"]]
 
 
 class TableReader(DriverReader):
@@ -45,8 +45,8 @@ class TableReader(DriverReader):
         with self._errors(context), closing(self._dialect.connect()) as session:
             table, kinds, types = self._describe(session, context)
         splits = self.splits(spark, context.source, CursorEnumerator(context.source, table, self._options))
-        read = _split_reader(table, self._options.retry_seconds, context.source)
-        frame = splits.mapInArrow(read, f"{_text_schema(types)}, __split string, __number bigint")
+        read = split_reader(partial(_read_split, table, self._options.retry_seconds, context.source))
+        frame = splits.mapInArrow(read, f"{text_schema(types)}, __split string, __number bigint")
         return _cast_columns(frame, kinds, types, position_column(context.source, "__split", "__number"))
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -60,7 +60,7 @@ class TableReader(DriverReader):
             table, kinds, types = self._describe(session, context)
             rows = table.all_rows(session, self._options.first_offset)
         # As text, in a form that both the database and Spark read; Spark casts each column to its type.
-        return _cast_columns(spark.createDataFrame(rows, _text_schema(types)), kinds, types)
+        return _cast_columns(spark.createDataFrame(rows, text_schema(types)), kinds, types)
 
     def _describe(
         self, session: Session, context: ReadContext
@@ -69,7 +69,9 @@ class TableReader(DriverReader):
         listed = existing_columns(self._dialect, session, self._table, where=context.source)
         cursor = self._options.cursor or next(iter(listed))
         columns = {**self._dialect.hidden_columns, **listed}
-        types = select_columns(self._dialect, self._table, columns, context, cursor)
+        types = select_columns(
+            self._dialect, self._table, columns, context.schema, required=[cursor], where=context.source
+        )
         kinds = {name: self._dialect.spark_type(declared) for name, declared in columns.items()}
         selected = {name: columns[name] for name in types}
         return CursorTable(self._dialect, self._table, cursor, columns[cursor], selected), kinds, types
@@ -78,20 +80,11 @@ class TableReader(DriverReader):
         return source_errors(self._dialect, f"the table `{self._table}`", where=context.source)
 
 
-def _split_reader(table: CursorTable, retry_timeout: float, where: str) -> _SplitReader:
-    """Return the function that reads the splits of a task; it runs on an executor."""
-
-    def read(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]:
-        for batch in batches:
-            for content in batch.column(0).to_pylist():
-                yield from _read_split(table, retry_timeout, where, CursorSplit.decode(content))
-
-    return read
-
-
 def _read_split(
-    table: CursorTable, retry_timeout: float, where: str, split: CursorSplit
+    table: CursorTable, retry_timeout: float, where: str, content: bytes
 ) -> Iterator[RecordBatch]:
+    """Return the rows of a split, on an executor, as text with their position."""
+    split = CursorSplit.decode(content)
     with portable_errors(table.dialect, where), connect(table.dialect, retry_timeout) as session:
         rows = table.rows(session, split)
     texts = [(name, pyarrow.string()) for name in (*table.columns, "__split")]
@@ -103,10 +96,6 @@ def _read_split(
         pairs = zip([*columns, *positions], schema, strict=True)
         arrays = [pyarrow.array(values, column.type) for values, column in pairs]
         yield pyarrow.record_batch(arrays, schema=schema)
-
-
-def _text_schema(columns: dict[str, str]) -> str:
-    return ", ".join(f"{quote_name(name)} string" for name in columns)
 
 
 def _cast_columns(frame: DataFrame, kinds: dict[str, str], types: dict[str, str], *others: str) -> DataFrame:

@@ -189,7 +189,7 @@ class TableWriter(LedgerWriter):
     def _fencing_error(self) -> FencedError | None:
         """Return the fencing error if a newer run has taken over, and dropped this run's staging table."""
         with suppress(Exception):  # the failure to explain may be the server's
-            if self._ledger is not None and self._ledger.overtaken():
+            if self._ledger is not None and self._ledger.is_overtaken():
                 return self._ledger.fencing_error()
         return None
 

@@ -101,4 +101,4 @@ class Webhook(Connector):
         require_package("httpx", extra="http")
         from headrace.connectors.webhook.sink import WebhookPublisher
 
-        return MessageWriter(WebhookPublisher(self))
+        return MessageWriter(lambda context: WebhookPublisher(self, context))

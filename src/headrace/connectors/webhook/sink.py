@@ -16,7 +16,7 @@ from headrace.connectors.network.tls import client_context
 from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import retry, server_errors
 from headrace.connectors.row_encoding import Fields, content_type, encode_columns
-from headrace.connectors.templates import fill_template, template_expression
+from headrace.connectors.templates import template_expression, template_format
 from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
@@ -43,9 +43,10 @@ class WebhookServer:
 
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
         if isinstance(error, httpx.HTTPStatusError):
-            answer = error.response
-            what = f"answers {answer.status_code} {answer.reason_phrase}: {answer.text[:200]}".rstrip(": ")
-            final = not is_temporary(answer.status_code)
+            response = error.response
+            status = f"{response.status_code} {response.reason_phrase}"
+            what = f"answers {status}: {response.text[:200]}".rstrip(": ")
+            final = not is_temporary(response.status_code)
             return what, "check the address, the token and the headers" if final else "the next run resumes"
         if isinstance(error, httpx.HTTPError):
             return f"does not answer: {error or type(error).__name__}", "is it running? The next run resumes"
@@ -60,17 +61,17 @@ class WebhookServer:
 class WebhookPublisher:
     """Sends requests one after the other."""
 
-    def __init__(self, options: Webhook) -> None:
-        self._options, self._server = options, WebhookServer(options)
+    def __init__(self, options: Webhook, context: WriteContext) -> None:
+        self._options, self._context, self._server = options, context, WebhookServer(options)
         self._timeout = seconds_of(options.retry_timeout)
-        self._context = WriteContext("", "", "", "append", "")
         self._client: httpx.Client | None = None
         self._resume_at = 0.0
         """The time of the monotonic clock before which the server requests a pause."""
 
-    def expressions(self, fields: Fields, where: str) -> list[str]:
+    def expressions(self, fields: Fields) -> list[str]:
         """Return the expressions of the values in the address, and of the row in the format."""
-        options, columns = self._options, self._options.template_columns
+        options, where = self._options, self._context.sink
+        columns = options.template_columns
         values = (template_expression(f"{{{name}}}", fields, where) for name in columns)
         value = encode_columns(options.format, fields, options.value, where, exclude=columns)
         return [
@@ -78,8 +79,7 @@ class WebhookPublisher:
             f"cast({value} as binary)",
         ]
 
-    def open(self, context: WriteContext) -> None:
-        self._context = context
+    def open(self) -> None:
         self._client = self._server.connect()
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
@@ -99,12 +99,11 @@ class WebhookPublisher:
 
     def _requests(self, messages: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, list[bytes]]]:
         """Yield the address and the rows of each request; rows of an address stay in order."""
-        columns = self._options.template_columns
+        url_of = template_format(self._options.url, self._options.template_columns).format
         size = self._options.batch or 1
         waiting: dict[str, list[bytes]] = {}
         for values, row in messages:
-            escaped = {name: quote(value, safe="") for name, value in zip(columns, values, strict=True)}
-            url = fill_template(self._options.url, escaped)
+            url = url_of(*(quote(value, safe="") for value in values))
             rows = waiting.setdefault(url, [])
             rows.append(row or b"")
             if len(rows) == size:
@@ -119,12 +118,12 @@ class WebhookPublisher:
 
     def _send(self, client: httpx.Client, request: httpx.Request) -> None:
         time.sleep(max(self._resume_at - time.monotonic(), 0))
-        answer = client.send(request)
-        if not answer.is_success:
-            seconds = answer.headers.get("retry-after", "")
+        response = client.send(request)
+        if not response.is_success:
+            seconds = response.headers.get("retry-after", "")
             if seconds.isdigit():
                 self._resume_at = time.monotonic() + min(int(seconds), self._timeout)
-            raise httpx.HTTPStatusError("", request=request, response=answer)
+            raise httpx.HTTPStatusError("", request=request, response=response)
 
 
 def idempotency_key(context: WriteContext, epoch: int, number: int, url: str, body: bytes) -> str:

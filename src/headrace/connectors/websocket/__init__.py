@@ -108,4 +108,4 @@ class WebSocket(LoggedSource):
         require_package("uvicorn", extra="http")
         from headrace.connectors.websocket.sink import Broadcaster
 
-        return MessageWriter(Broadcaster(self))
+        return MessageWriter(lambda context: Broadcaster(self, context))

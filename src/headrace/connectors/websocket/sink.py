@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket as Connection
 from starlette.websockets import WebSocketDisconnect
 
 from headrace.connectors.base import WriteContext
-from headrace.connectors.network.listening import WebServer, is_authorized
+from headrace.connectors.network.web_server import WebServer, is_authorized
 from headrace.connectors.row_encoding import Fields, encode_columns
 from headrace.errors import DeliveryError
 
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 _REFUSED = 1008
 """The close code of a violated policy."""
-_END = None
 
 
 class _Client:
-    """The messages that wait for one client; used in the thread of the server only."""
+    """The messages that wait for one client, None at the end; used in the thread of the server only."""
 
     def __init__(self, waiting: Iterable[str | bytes], limit: int) -> None:
         self._waiting: deque[str | bytes | None] = deque(waiting, maxlen=limit)
@@ -53,8 +52,8 @@ class _Client:
 class Broadcaster:
     """Serves the endpoint of a sink, and sends every row to all clients."""
 
-    def __init__(self, options: WebSocket) -> None:
-        self._options = options
+    def __init__(self, options: WebSocket, context: WriteContext) -> None:
+        self._options, self._sink = options, context.sink
         self._clients: set[_Client] = set()
         self._latest: deque[str | bytes] = deque(maxlen=options.backlog)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -65,14 +64,14 @@ class Broadcaster:
         """The number of connected clients."""
         return len(self._clients)
 
-    def expressions(self, fields: Fields, where: str) -> list[str]:
-        return [encode_columns(self._options.format, fields, self._options.value, where)]
+    def expressions(self, fields: Fields) -> list[str]:
+        return [encode_columns(self._options.format, fields, self._options.value, self._sink)]
 
-    def open(self, context: WriteContext) -> None:
+    def open(self) -> None:
         path = self._options.path
         app = Starlette(routes=[WebSocketRoute(path, self._serve_socket), Route(path, self._serve_events)])
         self._server = WebServer(app, self._options.listen or "")
-        self._server.start(DeliveryError, context.sink)
+        self._server.start(DeliveryError, self._sink)
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         sent = [message for (message,) in messages if message is not None]
@@ -83,7 +82,7 @@ class Broadcaster:
     def close(self) -> None:
         if self._loop is not None and self._clients:
             with suppress(RuntimeError):  # the loop may have ended
-                self._loop.call_soon_threadsafe(self._broadcast, [_END])
+                self._loop.call_soon_threadsafe(self._broadcast, [None])
         if self._server is not None:
             self._server.stop()
         self._server = self._loop = None
@@ -92,7 +91,7 @@ class Broadcaster:
         for client in self._clients:
             client.put(messages)
 
-    async def _messages(self) -> AsyncIterator[str | bytes | None]:
+    async def _messages(self) -> AsyncIterator[str | bytes]:
         """Yield the messages for a new client, until the sink is closed."""
         self._loop = asyncio.get_running_loop()
         client = _Client(list(self._latest), self._options.client_queue)
@@ -100,7 +99,7 @@ class Broadcaster:
         try:
             while True:
                 for message in await client.take():
-                    if message is _END:
+                    if message is None:
                         return
                     yield message
         finally:
@@ -129,7 +128,7 @@ class Broadcaster:
         async for message in self._messages():
             if isinstance(message, bytes):
                 await connection.send_bytes(message)
-            elif message is not None:
+            else:
                 await connection.send_text(message)
 
     async def _serve_events(self, request: Request) -> Response:
@@ -148,9 +147,9 @@ class Broadcaster:
         return is_authorized(connection, self._options.token, in_query=True)
 
 
-async def _as_events(messages: AsyncIterator[str | bytes | None]) -> AsyncIterator[str]:
+async def _as_events(messages: AsyncIterator[str | bytes]) -> AsyncIterator[str]:
     """Yield server-sent events; a comment first, so that the client sees that it is connected."""
     yield ": connected\n\n"
     async for message in messages:
-        text = message.decode(errors="replace") if isinstance(message, bytes) else message or ""
+        text = message.decode(errors="replace") if isinstance(message, bytes) else message
         yield "".join(f"data: {line}\n" for line in text.split("\n")) + "\n"

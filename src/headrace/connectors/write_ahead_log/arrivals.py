@@ -10,11 +10,15 @@ from headrace.durations import Duration
 
 
 class Arrivals:
-    """The time of the last message; thread-safe."""
+    """The time of the last message; thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        stopped: set when the receiver is stopped.
+    """
+
+    def __init__(self, stopped: threading.Event) -> None:
         self._at = time.monotonic()
-        self._stopped = threading.Event()
+        self._stopped = stopped
 
     def note(self) -> None:
         """Record that a message has arrived, or that a connection was opened."""
@@ -26,7 +30,3 @@ class Arrivals:
         while (remaining := self._at + quiet - time.monotonic()) > 0:
             if self._stopped.wait(remaining):
                 return
-
-    def stop(self) -> None:
-        """Let a caller of `await_quiet` return."""
-        self._stopped.set()

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
+from headrace.connectors.driver_source import Offset
 from headrace.connectors.retry import portable_error
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
@@ -14,13 +15,14 @@ from headrace.errors import HeadraceError, Problem
 _POSITION = struct.Struct(">Q")
 """A split begins with the position of its first record."""
 
-Offset = dict[str, int]
-"""`{"position": of the next record}`."""
 _Result = TypeVar("_Result")
 
 
 class LogEnumerator:
-    """The split enumerator of one log. Splits hold records: only the driver reads the log."""
+    """The split enumerator of one log. Splits hold records: only the driver reads the log.
+
+    An offset is `{"position": of the next record}`.
+    """
 
     def __init__(self, messages: WriteAheadLog, receiver: Receiver, source: str, max_per_batch: int) -> None:
         self._log, self._receiver, self._source = messages, receiver, source
@@ -37,7 +39,7 @@ class LogEnumerator:
             self._final = self._log.end
 
     def latest(self, start: Offset) -> Offset:
-        position = start["position"]
+        position: int = start["position"]
         self._check_position(position)
         self._log.release(position)
         end = self._translate(lambda: self._log.plan(position, self._max_per_batch, self._final))

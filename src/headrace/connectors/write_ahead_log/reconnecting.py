@@ -45,7 +45,8 @@ class ReconnectingReceiver(Generic[_Connection]):
         retry_timeout: Duration | None = None,
         backoff: tuple[float, float] = _BACKOFF_SECONDS,
     ) -> None:
-        self.source, self.arrivals, self.stopped = context.source, Arrivals(), threading.Event()
+        self.source, self.stopped = context.source, threading.Event()
+        self.arrivals = Arrivals(self.stopped)
         self._quiet, self._backoff = quiet, backoff
         self._timeout = inf if retry_timeout is None else seconds_of(retry_timeout)
         self._thread: threading.Thread | None = None
@@ -87,7 +88,6 @@ class ReconnectingReceiver(Generic[_Connection]):
 
     def stop(self) -> None:
         self.stopped.set()
-        self.arrivals.stop()
         if self._thread is not None:
             self._thread.join()
 

@@ -47,10 +47,10 @@ def encode(message: Message) -> bytes:
 
 def decode(records: bytes) -> Iterator[Record]:
     """Return the records of a slice of the log, which were checked when they were read from disk."""
-    place, end, view = 0, len(records), memoryview(records)
-    while place < end:
-        length, _ = FRAME.unpack_from(records, place)
-        start = place + FRAME.size
+    offset, end, view = 0, len(records), memoryview(records)
+    while offset < end:
+        length, _ = FRAME.unpack_from(records, offset)
+        start = offset + FRAME.size
         received_at, id_length, metadata_length = _HEAD.unpack_from(records, start)
         metadata_at = start + _HEAD.size + id_length
         value_at = metadata_at + metadata_length
@@ -60,7 +60,7 @@ def decode(records: bytes) -> Iterator[Record]:
             bytes(view[metadata_at:value_at]),
             bytes(view[value_at : start + length]),
         )
-        place = start + length
+        offset = start + length
 
 
 def intact_length(content: bytes) -> int:
@@ -69,11 +69,11 @@ def intact_length(content: bytes) -> int:
     >>> intact_length(encode(Message(b"on")) + b"torn") == len(encode(Message(b"on")))
     True
     """
-    place, end, view = 0, len(content), memoryview(content)
-    while place + FRAME.size <= end:
-        length, checksum = FRAME.unpack_from(content, place)
-        start = place + FRAME.size
+    offset, end, view = 0, len(content), memoryview(content)
+    while offset + FRAME.size <= end:
+        length, checksum = FRAME.unpack_from(content, offset)
+        start = offset + FRAME.size
         if length < _HEAD.size or start + length > end or crc32(view[start : start + length]) != checksum:
             break
-        place = start + length
-    return place
+        offset = start + length
+    return offset

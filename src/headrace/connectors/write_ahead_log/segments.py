@@ -54,10 +54,10 @@ class Segment:
         if position >= self.end:
             return self.size
         indexed, further = divmod(position - self.first, STRIDE)
-        place = self.index[indexed]
+        offset = self.index[indexed]
         for _ in range(further):
-            place += FRAME.size + FRAME.unpack(os.pread(file, FRAME.size, place))[0]
-        return place
+            offset += FRAME.size + FRAME.unpack(os.pread(file, FRAME.size, offset))[0]
+        return offset
 
 
 def open_segments(directory: Path) -> list[Segment]:
@@ -93,9 +93,9 @@ def _load(path: Path, *, newest: bool) -> Segment:
             file.truncate(intact)
             os.fsync(file.fileno())
     segment = Segment(path, int(path.stem))
-    place = 0
-    while place < intact:
-        length = FRAME.size + FRAME.unpack_from(content, place)[0]
+    offset = 0
+    while offset < intact:
+        length = FRAME.size + FRAME.unpack_from(content, offset)[0]
         segment.add(length)
-        place += length
+        offset += length
     return segment

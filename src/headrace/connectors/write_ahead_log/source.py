@@ -59,7 +59,7 @@ class LogReader(DriverReader):
 
     def _metadata(self) -> list[str]:
         """Return the expression of the metadata columns: fields of a JSON object, except `received_at`."""
-        parsed = [name for name in self._options.columns_of_metadata if name != "received_at"]
+        parsed = [name for name in self._options.selected_metadata if name != "received_at"]
         types = (f"{quote_name(name)} {self._options.metadata_types[name]}" for name in parsed)
         fields = f"from_json(metadata, {literal(', '.join(types))})"
         return self._options.metadata_struct({name: f"{fields}.{quote_name(name)}" for name in parsed})

@@ -23,7 +23,7 @@ from headrace.connectors.base import Connector, Role
 from headrace.connectors.roles import misplaced_options
 from headrace.errors import OptionError, did_you_mean, nearest
 from headrace.formats import Format
-from headrace.formats.options import option_problems
+from headrace.formats.option_problems import option_problems
 from headrace.schemas.fields import Schema
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.problems import (

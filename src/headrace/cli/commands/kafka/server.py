@@ -51,7 +51,7 @@ def up(
     - `headrace kafka up --brokers 3 --detach`
     """
     from headrace.devtools import kafka_server
-    from headrace.spark.startup import progress
+    from headrace.spark.download_progress import progress
 
     with Interrupts() as interrupts:
         with progress("jars") as watch:

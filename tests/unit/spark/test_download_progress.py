@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from headrace.spark.download import Download
-from headrace.spark.startup import progress
+from headrace.spark.download_progress import progress
 
 DOWNLOAD = Download("https://example.org/tool.jar", Path("tool.jar"), "0" * 64, 2_000_000)
 

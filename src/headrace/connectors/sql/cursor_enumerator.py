@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 
+from headrace.connectors.driver_source import Offset
 from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
-from headrace.connectors.sql.cursor import CursorTable, Offset, SafeHighWatermark
+from headrace.connectors.sql.cursor import CursorTable, SafeHighWatermark
 from headrace.connectors.sql.dialect import Session
 from headrace.connectors.sql.options import DatabaseTable
 
@@ -22,7 +23,7 @@ class CursorEnumerator:
         )
         self._watermark = SafeHighWatermark(self._delay)
         self._final: tuple[str | None] | None = None
-        """The high watermark of a run that processes the available rows and stops."""
+        """The high watermark of a run that ends with the available rows; (None,) for an empty table."""
 
     def initial(self) -> Offset:
         if self._options.start != "latest":

@@ -1,4 +1,4 @@
-"""Servers of connectors: a web application in a thread of the run."""
+"""A web server in a thread of the run, and the check of its requests' tokens."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class WebServer:
     def _bind(self) -> socket.socket:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         listening = socket.create_server((self._host, self._port), family=family, backlog=_MAX_CONNECTIONS)
-        # asyncio does not set it on such connections; answers would wait 40 ms for the client's ACK.
+        # asyncio does not set it on such connections; responses would wait 40 ms for the client's ACK.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening
 
