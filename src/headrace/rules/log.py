@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headrace.checkpoints.journal import read_lines
+from headrace.checkpoints.journal import open_log, read_lines
 from headrace.checkpoints.layout import last_entry
 
 NAME = "rules.jsonl"
@@ -103,8 +103,7 @@ class RuleLog:
 
     def add(self, edition: Edition) -> None:
         """Append an edition durably."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("a") as log:
+        with open_log(self._file) as log:
             log.write(json.dumps(asdict(edition)) + "\n")
             log.flush()
             os.fsync(log.fileno())
