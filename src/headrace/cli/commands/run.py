@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -163,40 +164,23 @@ def _combine(
 
 
 def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: bool) -> RunHandle:
-    from headrace.runtime.run import start
+    """Start the run; show each phase of the start on a terminal, otherwise print the longest one."""
+    from headrace.runtime.run import STARTING_SPARK, start
 
-    with _StartSpinner(graph.name, quiet=quiet) as starting:
+    console = err()
+    spinner = console.status(f"{graph.name}: starting") if console.is_terminal and not quiet else None
 
-        def show(phase: str) -> None:
-            interrupts.install()
-            starting.show(phase)
+    def show(phase: str) -> None:
+        interrupts.install()
+        if spinner is not None:
+            spinner.update(f"{graph.name}: {phase}")
+        elif phase == STARTING_SPARK and not quiet:
+            print_message(f"{graph.name}: {phase} ...")
 
+    with spinner or nullcontext():
         handle = start(graph, options, show)
     interrupts.install()
     return handle
-
-
-class _StartSpinner:
-    """Shows the phase of a starting run, on a terminal."""
-
-    def __init__(self, name: str, *, quiet: bool) -> None:
-        self._name = name
-        console = err()
-        visible = console.is_terminal and not quiet
-        self._spinner = console.status(f"{name}: starting") if visible else None
-
-    def __enter__(self) -> _StartSpinner:
-        if self._spinner is not None:
-            self._spinner.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._spinner is not None:
-            self._spinner.stop()
-
-    def show(self, phase: str) -> None:
-        if self._spinner is not None:
-            self._spinner.update(f"{self._name}: {phase}")
 
 
 def _follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
