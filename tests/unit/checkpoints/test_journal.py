@@ -8,7 +8,7 @@ import pytest
 
 from headrace.checkpoints import journal
 from headrace.checkpoints.journal import append_line, read_lines
-from headrace.rules.log import Edition, RuleLog
+from headrace.rules.log import RuleLog, RuleSet
 
 
 def test_line_after_an_incomplete_one_can_be_read(tmp_path: Path) -> None:
@@ -21,10 +21,10 @@ def test_line_after_an_incomplete_one_can_be_read(tmp_path: Path) -> None:
 
 
 def test_rules_after_an_incomplete_line_are_restored(tmp_path: Path) -> None:
-    RuleLog(tmp_path).add(Edition(1))
+    RuleLog(tmp_path).add(RuleSet(1))
     file = tmp_path / "rules.jsonl"
     file.write_text(file.read_text() + '{"epoch": 2, "dig')
-    RuleLog(tmp_path).add(Edition(2))
+    RuleLog(tmp_path).add(RuleSet(2))
     last = RuleLog(tmp_path).last
     assert last is not None
     assert last.epoch == 2

@@ -112,9 +112,9 @@ def _states(graph: Graph, step: str, rule: str, where: str) -> str:
 def _tables(graph: Graph, checkpoint: Path | None) -> list[TableListing]:
     if not graph.of(MatchRules):
         return []
-    from headrace.rules.listing import tables_listed
+    from headrace.rules.listing import list_rule_tables
 
-    return tables_listed(graph, checkpoint or Path(".headrace") / graph.name)
+    return list_rule_tables(graph, checkpoint or Path(".headrace") / graph.name)
 
 
 def _physical(graph: Graph) -> dict[str, str]:

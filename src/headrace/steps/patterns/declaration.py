@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headrace.patterns.elements import Either, Element, Group, Where
 from headrace.steps.expressions import Opaque
@@ -12,9 +12,9 @@ from headrace.steps.expressions import Opaque
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from headrace.steps.facts import Time
     from headrace.steps.patterns.match import Match
 
-Time = Literal["event", "clock"]
 GIVEN = "__given"
 
 
