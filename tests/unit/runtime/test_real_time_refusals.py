@@ -69,12 +69,12 @@ def test_late_rows_of_distinct_need_a_kafka_sink() -> None:
 def test_unmatched_rows_of_a_lookup_need_a_kafka_sink() -> None:
     pipeline, rows = stream(kafka(), on_error="skip")
     homes = connect.files(path="homes.csv", format="csv", schema="k string, home string")
-    found = rows.lookup("homes", homes, on="k", on_miss="dead_letter")
-    found.write("out", kafka("out"))
+    with_homes = rows.lookup("homes", homes, on="k", on_miss="dead_letter")
+    with_homes.write("out", kafka("out"))
     reason = "dead letters without a sink are stored in files; write .dead_letters to a Kafka topic"
     assert explain(pipeline.check()).steps["homes"].real_time.blocked == (reason,)
     assert f"`homes`: cannot run in real-time mode: {reason}" in refusals(pipeline)
-    found.dead_letters.write("unmatched", kafka("unmatched"))
+    with_homes.dead_letters.write("unmatched", kafka("unmatched"))
     assert explain(pipeline.check()).steps["homes"].real_time.able
 
 
