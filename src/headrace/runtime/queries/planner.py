@@ -112,7 +112,7 @@ class QueryPlanner:
         """
         check_sources(self.graph, self.directory)
         planned = self._plan_all()
-        check_signatures(self.graph, planned)
+        check_signatures(self.graph, planned, self.directory)
         for each in planned:
             write_signature(each.checkpoint, each.signature)
         return planned

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.checkpoints.layout import checkpoint_of
 from headrace.checkpoints.signatures import Signature, read_signature, signature_of, signature_problem
 from headrace.errors import PlanError
 from headrace.steps.joins.sides import TwoInputs
@@ -28,15 +30,17 @@ def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
     return signature_of(step, types, by_clock=any(graph.facts(ref).by_clock for ref in step.inputs))
 
 
-def check_signatures(graph: Graph, planned: Iterable[PlannedQuery]) -> None:
-    """Compare every stateful step with the state signature in its checkpoint.
+def check_signatures(graph: Graph, planned: Iterable[PlannedQuery], directory: Path) -> None:
+    """Compare every stateful step with the state signature in the checkpoint directory.
 
     Raises:
         PlanError: with each step that differs.
     """
     problems = [
         signature_problem(
-            graph.where(graph[each.query.output.step]), read_signature(each.checkpoint), each.signature
+            graph.where(graph[each.query.output.step]),
+            read_signature(checkpoint_of(directory, each.query)),
+            each.signature,
         )
         for each in planned
     ]
