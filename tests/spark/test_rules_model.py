@@ -19,7 +19,7 @@ from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.patterns.rules import RuleStep
 from headrace.patterns.elements import Skip
 from headrace.plan.graph import Graph
-from headrace.rules.log import ActiveRule, Edition
+from headrace.rules.log import ActiveRule, RuleSet
 from headrace.steps.base import Ref
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_rules import MatchRules
@@ -47,13 +47,13 @@ class Operator:
         self.step = RuleStep(spark.createDataFrame([], COLUMNS), Graph("g", {}), node, ["k"])
         self.run = KeyedStepDriver(spark, self.step.kernel).run
 
-    def edition(self, number: int, rules: dict[str, tuple[Match, int, int]]) -> str:
+    def rule_set(self, number: int, rules: dict[str, tuple[Match, int, int]]) -> str:
         """Rules by id: the pattern, its serial number, and the set it is in since."""
         known = tuple(
             ActiveRule(name, serial, serial, since, self.step.declared(as_rule(name, match)))
             for name, (match, serial, since) in rules.items()
         )
-        return Edition(0, number=number, rules=known).as_json
+        return RuleSet(0, number=number, rules=known).as_json
 
 
 def as_rule(name: str, match: Match) -> Rule:
@@ -97,7 +97,7 @@ def test_rules_together_find_what_each_finds_alone(
     random.shuffle(order)
     batches = script(rows, order, cuts)
     operator = Operator(spark)
-    loaded = operator.edition(1, {f"r{i}": (match, i + 1, 1) for i, match in enumerate(matches)})
+    loaded = operator.rule_set(1, {f"r{i}": (match, i + 1, 1) for i, match in enumerate(matches)})
     answer = operator.run([{"rows": [], "rules": loaded}, *batches])
     for i, match in enumerate(matches):
         assert together(answer, f"r{i}", i + 1) == alone(spark, match, batches), f"r{i}"
@@ -126,9 +126,9 @@ def test_a_change_touches_only_the_rules_it_changes(
     new = {f"new{i}": (match, 100 + i, 2) for i, match in enumerate(added)}
     answer = operator.run(
         [
-            {"rows": [], "rules": operator.edition(1, stays | old)},
+            {"rows": [], "rules": operator.rule_set(1, stays | old)},
             *first,
-            {"rows": [], "rules": operator.edition(2, stays | new)},
+            {"rows": [], "rules": operator.rule_set(2, stays | new)},
             *second,
         ]
     )

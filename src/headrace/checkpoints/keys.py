@@ -55,7 +55,7 @@ def is_key(key: Mapping[str, str], schema: StructType, within: str = "") -> Colu
         same = [column.cast("string") == value, column == read]
         if value == NULL:
             same.append(column.isNull())
-        conditions.append(F.coalesce(reduce(or_, (F.coalesce(test, F.lit(False)) for test in same))))
+        conditions.append(reduce(or_, (F.coalesce(test, F.lit(False)) for test in same)))
     return reduce(and_, conditions) if conditions else F.lit(True)
 
 

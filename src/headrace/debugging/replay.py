@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
-from headrace.lowering.keys import add_keys
+from headrace.lowering.expressions import add_keys
 from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import BatchInputs
 from headrace.runtime.exchanges.cleanup import CLEANED

@@ -11,7 +11,7 @@ from headrace.checkpoints.layout import checkpoint_of, progress_of
 from headrace.debugging.consumed_offsets import consumed_before
 from headrace.errors import HeadraceError, OptionError, did_you_mean
 from headrace.plan.queries import queries_of
-from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
+from headrace.rules.log import ActiveRule, RuleFault, RuleLog, RuleSet
 from headrace.rules.revision import BEFORE
 from headrace.rules.tables import table_of
 from headrace.spark.gateway import java_frame
@@ -47,7 +47,7 @@ class ActiveRules:
     """The active rules of a step, and notes about their table."""
 
     table: str
-    edition: Edition
+    rule_set: RuleSet
     """The rules of the last committed epoch."""
     in_force: tuple[ActiveRule, ...]
     since: Mapping[int, int]
@@ -97,7 +97,7 @@ def _report(
     sources = len(query.sources) + len(query.reads)
     earlier = consumed_before(inquiry.checkpoint, since, sources=sources) if since > 0 else None
     explainer = inquiry.jvm.rules.RulesExplainer.of(
-        java_frame(inquiry.query.stream_plan), rules.edition.select(rule).as_json
+        java_frame(inquiry.query.stream_plan), rules.rule_set.select(rule).as_json
     )
     report = inquiry.report(explainer, rows, read_input=read_input, exclude=earlier)
     if since > 0 and earlier is None and report.taken:
@@ -112,14 +112,14 @@ def _report(
 def _load(node: MatchRules, checkpoint: Path) -> ActiveRules:
     log = RuleLog(checkpoint)
     epoch = progress_of(checkpoint).epoch
-    edition = log.at(BEFORE if epoch is None else epoch) or Edition(BEFORE)
-    since = {rule.serial: log.first_epoch(rule) for rule in edition.rules}
-    name, known, notes = _read_table(node, edition)
-    faults = (log.last or edition).faults
-    return ActiveRules(name, edition, edition.rules, since, faults, known, notes)
+    rule_set = log.at(BEFORE if epoch is None else epoch) or RuleSet(BEFORE)
+    since = {rule.serial: log.first_epoch(rule) for rule in rule_set.rules}
+    name, known, notes = _read_table(node, rule_set)
+    faults = (log.last or rule_set).faults
+    return ActiveRules(name, rule_set, rule_set.rules, since, faults, known, notes)
 
 
-def _read_table(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str], tuple[str, ...]]:
+def _read_table(node: MatchRules, rule_set: RuleSet) -> tuple[str, frozenset[str], tuple[str, ...]]:
     """Return the name of the table, its present rules, and notes."""
     table = table_of(node)
     try:
@@ -129,7 +129,7 @@ def _read_table(node: MatchRules, edition: Edition) -> tuple[str, frozenset[str]
         return table.name, frozenset(), (f"cannot read the table: {error.problem}",)
     finally:
         table.close()
-    if content.digest == edition.digest:
+    if content.digest == rule_set.digest:
         return table.name, ids, ()
     return table.name, ids, ("the table has changed; the next micro-batch reads it",)
 
@@ -145,8 +145,8 @@ def _not_in_force(rule: str, active: Mapping[str, ActiveRules]) -> OptionError:
             what = f"`{rule}` is in the table of `{step}`, but no micro-batch has loaded it"
             hint = "run the pipeline; `headrace explain` lists the rules of the table"
             return OptionError(what, where="--rule", hint=hint)
-        if rule in rules.edition.versions:
-            what = f"`{rule}` is retired; its last version is {rules.edition.versions[rule]}"
+        if rule in rules.rule_set.versions:
+            what = f"`{rule}` is retired; its last version is {rules.rule_set.versions[rule]}"
             names = ", ".join(sorted(active_rule.id for active_rule in rules.in_force)) or "none"
             return OptionError(what, where="--rule", hint=f"in force are: {names}")
     known = {r.id for rules in active.values() for r in rules.in_force}

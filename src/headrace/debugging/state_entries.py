@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.code.shipping import ship
 from headrace.processors.visit import describe_state
-from headrace.rules.log import Edition, RuleLog
+from headrace.rules.log import RuleLog, RuleSet
 from headrace.rules.revision import BEFORE
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.code.process import Process
@@ -140,8 +140,8 @@ def _matches(
         searches = view.partials(java_frame(stored))
     elif isinstance(node, MatchRules):
         view = kernel(files.spark).rules.RulesView.of(java_frame(stream_plan))
-        edition = RuleLog(files.checkpoint).last or Edition(BEFORE)
-        searches = view.partials(java_frame(stored), edition.as_json)
+        rule_set = RuleLog(files.checkpoint).last or RuleSet(BEFORE)
+        searches = view.partials(java_frame(stored), rule_set.as_json)
     else:
         view = kernel(files.spark).matchrecognize.RowPatternView.of(java_frame(stream_plan))
         searches = view.searches(java_frame(stored))

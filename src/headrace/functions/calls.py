@@ -22,7 +22,7 @@ _MAX_INSTANCES = 32
 
 
 class Callee:
-    """The user's function in this worker, opened once for all tasks of a run."""
+    """The user's function or processor in this worker, opened once for all tasks of a run."""
 
     def __init__(self, target: Any) -> None:
         self.instance = target() if isinstance(target, type) else target
@@ -55,23 +55,23 @@ def is_async(target: Any) -> bool:
     return inspect.iscoroutinefunction(call)
 
 
-def open_callee(token: str, step: str, make: Callable[[], Any]) -> Any:
+def open_callee(token: str, step: str, target: Any) -> Callee:
     """Return this worker's instance of a step's code; the oldest is closed if there are too many."""
     worker = sys.modules.get(_WORKER)
     if worker is None:
         worker = sys.modules[_WORKER] = types.ModuleType(_WORKER)
         worker.__dict__["instances"] = {}
         atexit.register(close_all, worker.__dict__["instances"])
-    instances: dict[str, Any] = worker.__dict__["instances"]
+    instances: dict[str, Callee] = worker.__dict__["instances"]
     name = f"{step} {token}"
     if name not in instances:
-        instances[name] = make()
+        instances[name] = Callee(target)
         while len(instances) > _MAX_INSTANCES:
             instances.pop(next(iter(instances))).close()
     return instances[name]
 
 
-def close_all(instances: dict[str, Any]) -> None:
+def close_all(instances: dict[str, Callee]) -> None:
     """Close every instance of the worker."""
     for callee in instances.values():
         callee.close()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MARK = "headrace function"
+ERROR_PREFIX = "headrace function"
 """Begins the message of a failure that ends the run; the driver finds it in Spark's error."""
 ARROW, PANDAS, POLARS = "pyarrow", "pandas", "polars"
 """The libraries of frames that functions take."""
@@ -56,7 +56,7 @@ def stop_message(step: str, row: Any, failure: Failure) -> str:
     """Return the message that ends a run with `on_error="fail"`; it must be one line."""
     text_of_row = repr(row)
     text_of_row = text_of_row if len(text_of_row) <= 300 else f"{text_of_row[:300]}..."
-    return f"{MARK} [{step}] {text_of_row}: {failure.reason}".replace("\n", " ")
+    return f"{ERROR_PREFIX} [{step}] {text_of_row}: {failure.reason}".replace("\n", " ")
 
 
 def dead_letter_names(names: list[str]) -> list[str]:

@@ -52,10 +52,10 @@ def _to_table(result: Any, schema: pyarrow.Schema) -> pyarrow.Table:
 
 def _column(column: pyarrow.ChunkedArray, field: pyarrow.Field) -> pyarrow.Array:
     try:
-        array = column.cast(field.type).combine_chunks()
+        array: pyarrow.Array = column.cast(field.type).combine_chunks()
     except (pyarrow.ArrowException, ValueError) as error:
         what = f"returned {column.type} for column `{field.name}`, expected {field.type}: {error}"
         raise WrongResult(what) from None
     if not field.nullable and array.null_count:
         raise WrongResult(f"returned no value for column `{field.name}`, which is NOT NULL")
-    return array.combine_chunks() if isinstance(array, pyarrow.ChunkedArray) else array
+    return array

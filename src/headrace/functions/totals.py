@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
-
-class Sum(Protocol):
-    """A sum over the tasks of a run, such as Spark's accumulator."""
-
-    value: Any
-
-    def add(self, term: Any) -> None:
-        """Add to the sum."""
+if TYPE_CHECKING:
+    from pyspark import Accumulator
 
 
 @dataclass(frozen=True)
 class CallTotals:
-    """The sums of one step, if any; a task that is repeated counts twice."""
+    """The sums of one step over all tasks; a task that is repeated counts twice."""
 
-    calls: Sum | None = None
-    seconds: Sum | None = None
-    errors: Sum | None = None
+    calls: Accumulator[int]
+    seconds: Accumulator[float]
+    errors: Accumulator[int]
 
     def add(self, calls: int, seconds: float, errors: int) -> None:
         """Add calls, in a worker."""
-        if self.calls is not None and self.seconds is not None and self.errors is not None:
-            self.calls.add(calls)
-            self.seconds.add(seconds)
-            self.errors.add(errors)
+        self.calls.add(calls)
+        self.seconds.add(seconds)
+        self.errors.add(errors)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, float]:
         """Return the sums, in the driver."""
-        sums = {"calls": self.calls, "seconds": self.seconds, "errors": self.errors}
-        return {name: item.value for name, item in sums.items() if item is not None}
+        return {"calls": self.calls.value, "seconds": self.seconds.value, "errors": self.errors.value}

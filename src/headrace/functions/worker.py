@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow
 
 from headrace.functions.batch_note import BatchNote
-from headrace.functions.calls import Callee, call_each, open_callee, time_limit
+from headrace.functions.calls import call_each, open_callee, time_limit
 from headrace.functions.dead_letters import FAILED, ROW, encode_dead_letter
 from headrace.functions.failures import RAISED, Failure, WrongResult, describe_failure, stop_message
 from headrace.functions.frames import to_columns, to_frame
@@ -28,6 +28,7 @@ from headrace.functions.rows import iterate_rows, row_class
 from headrace.functions.totals import CallTotals
 
 INTERNAL = "__"
+"""The prefix of columns that user code does not see."""
 TIME = "__ts"
 
 
@@ -54,7 +55,8 @@ class FunctionCall:
     timeout: float | None = None
     paths: tuple[str, ...] = ()
     """Directories of the user's modules, for imports inside the function."""
-    totals: CallTotals = field(default_factory=CallTotals)
+    totals: CallTotals | None = None
+    """Counts the calls; None in tests."""
 
 
 class FunctionLoop:
@@ -64,7 +66,7 @@ class FunctionLoop:
         add_paths(call.paths)
         self._call = call
         self._columns = OutputColumns(call.output)
-        self._callee: Callee = open_callee(call.token, call.step, lambda: Callee(call.target))
+        self._callee = open_callee(call.token, call.step, call.target)
         self._rows: Any = None
         self._apply: Callable[[pyarrow.RecordBatch], BatchResult] = {
             "map": self._map,
@@ -85,18 +87,19 @@ class FunctionLoop:
                 before += batch.num_rows
 
     def _run_batch(self, batch: pyarrow.RecordBatch, before: int) -> pyarrow.RecordBatch:
-        internal = [name for name in batch.schema.names if name.startswith(INTERNAL)]
-        visible = batch.select([name for name in batch.schema.names if name not in internal])
+        internal = batch.select([name for name in batch.schema.names if name.startswith(INTERNAL)])
+        visible = select_visible(batch)
         began = time.perf_counter()
         with label_output(self._call.step):
             result = self._apply(batch)
-        calls = 1 if self._call.kind == "map_batches" else batch.num_rows
-        self._call.totals.add(calls, time.perf_counter() - began, len(result.failures))
+        if self._call.totals is not None:
+            calls = 1 if self._call.kind == "map_batches" else batch.num_rows
+            self._call.totals.add(calls, time.perf_counter() - began, len(result.failures))
         if result.failures and self._call.on_error == "fail":
             at, failure = next(iter(result.failures.items()))
             row = self._row_of(visible.slice(at, 1))
             raise RuntimeError(stop_message(self._call.step, row, failure))
-        return self._assemble(batch.select(internal), visible, result, before)
+        return self._assemble(internal, visible, result, before)
 
     def _assemble(
         self, internal: pyarrow.RecordBatch, visible: pyarrow.RecordBatch, result: BatchResult, before: int
@@ -119,8 +122,7 @@ class FunctionLoop:
         return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload, numbers], names=names)
 
     def _call_rows(self, batch: pyarrow.RecordBatch) -> list[Any]:
-        visible = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
-        call = self._call
+        visible, call = select_visible(batch), self._call
         rows = iterate_rows(visible, self._row_type(visible))
         return call_each(self._callee, rows, call.name, concurrency=call.concurrency, timeout=call.timeout)
 
@@ -195,10 +197,9 @@ class FunctionLoop:
     def _map_batch(self, batch: pyarrow.RecordBatch) -> BatchResult:
         """Apply the function to the whole batch; if the function fails, all rows of the batch fail."""
         try:
-            visible = batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
             limit = self._call.timeout
             with time_limit(limit) if limit else contextlib.nullcontext():
-                result = self._callee.function(to_frame(visible, self._call.library))
+                result = self._callee.function(to_frame(select_visible(batch), self._call.library))
             columns = to_columns(result, self._call.output)
             return self._with_times(batch, columns)
         except RAISED as error:
@@ -260,6 +261,11 @@ def _after_nulls(rows: int, column: pyarrow.Array) -> pyarrow.Array:
 
 def _with_nulls(column: pyarrow.Array, rows: int) -> pyarrow.Array:
     return pyarrow.concat_arrays([column, pyarrow.nulls(rows, column.type)]) if rows else column
+
+
+def select_visible(batch: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+    """Return the columns that user code reads."""
+    return batch.select([name for name in batch.schema.names if not name.startswith(INTERNAL)])
 
 
 def add_paths(paths: Iterable[str]) -> None:

@@ -1,17 +1,14 @@
-"""Row counters of stateful steps; the time of a step."""
+"""Row counters of stateful steps."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from headrace.spark.gateway import java_session, kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Time = Literal["event", "clock"]
-"""`clock` for ingestion and processing time, where the watermark is the clock."""
 
 
 class Counts:

@@ -13,17 +13,18 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as f
+from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import DecodeError, SourceError
 from headrace.formats import Format, Schema
+from headrace.lowering.expressions import POSITION
 from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_column, java_session, kernel
+from headrace.steps.endpoints.source import OnError
 
-OnError = Literal["fail", "skip", "divert"]
 DEAD_LETTER_BYTES = 64 * 2**20
 _RECORD = ("value", "partition", "offset")
 _DECODED = "__decoded"
@@ -104,17 +105,17 @@ def decode_records(
         format.model_dump_json(),
         on_error,
         collector,
-        *(java_column(f.col(c)) for c in _RECORD),
+        *(java_column(F.col(c)) for c in _RECORD),
     )
-    position = f.struct(f.lit(source).alias("source"), "partition", "offset").alias("__position")
+    position = F.struct(F.lit(source).alias("source"), "partition", "offset").alias(POSITION)
     kept = [name for name in frame.columns if name not in _RECORD]
-    columns_kept = [f.col(quote_name(name)) for name in kept]
+    columns_kept = [F.col(quote_name(name)) for name in kept]
     rows = frame.select(Column(column).alias(_DECODED), *columns_kept, position).where(
-        f.col(_DECODED).isNotNull()
+        F.col(_DECODED).isNotNull()
     )
     # Metadata is a struct, because a metadata column may be called `partition` or `offset`.
     others = [f"{_METADATA}.*" if name == _METADATA else quote_name(name) for name in kept]
-    return rows.select(f"{_DECODED}.*", *others, "__position"), DeadLetters(source, spark, collector)
+    return rows.select(f"{_DECODED}.*", *others, POSITION), DeadLetters(source, spark, collector)
 
 
 def as_source_error(error: BaseException) -> SourceError | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 AHEAD = "__ahead"
 """True for rows further ahead of the clock than `max_ahead`; their `__ts` is null."""
-MARK = "__wm"
+WATERMARK_TIME = "__wm"
 """The event time of rows that advance the watermark; null for other rows."""
 _YEARS = "between timestamp'0001-01-01 00:00:00' and timestamp'9999-12-31 23:59:59.999999'"
 
@@ -31,7 +33,7 @@ def check_event_time(frame: DataFrame, node: EventTime | ClockTime) -> DataFrame
     return frame.withColumn(AHEAD, F.expr(f"coalesce({time} > {limit}, false)"))
 
 
-def add_mark(frame: DataFrame, node: EventTime | ClockTime) -> tuple[DataFrame, str]:
+def add_watermark_time(frame: DataFrame, node: EventTime | ClockTime) -> tuple[DataFrame, str]:
     """Return the frame and the column of the watermark; a separate column if not all rows advance it."""
     conditions: list[Column] = []
     if isinstance(node, EventTime) and node.watermark_when is not None:
@@ -40,11 +42,12 @@ def add_mark(frame: DataFrame, node: EventTime | ClockTime) -> tuple[DataFrame, 
         conditions.append(~F.col(AHEAD))
     if not conditions:
         return frame, node.column
-    counts = conditions[0] if len(conditions) == 1 else conditions[0] & conditions[1]
-    return frame.withColumn(MARK, F.when(counts, F.col(f"`{node.column}`"))), MARK
+    advances = reduce(and_, conditions)
+    return frame.withColumn(WATERMARK_TIME, F.when(advances, F.col(f"`{node.column}`"))), WATERMARK_TIME
 
 
 def set_time(frame: DataFrame, node: EventTime | ClockTime) -> DataFrame:
     """Copy the node's column to `__ts`, null for rows too far ahead of the clock."""
     time = F.col(f"`{node.column}`")
-    return frame.withColumn(TIME, F.when(~F.col(AHEAD), time) if AHEAD in frame.columns else time).drop(MARK)
+    valid = F.when(~F.col(AHEAD), time) if AHEAD in frame.columns else time
+    return frame.withColumn(TIME, valid).drop(WATERMARK_TIME)

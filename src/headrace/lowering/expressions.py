@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.steps.expressions import Expression, Named, Opaque, PythonFold
+from headrace.steps.expressions import Expression, Named, Opaque, PythonFold, hidden_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 HIDDEN = "__"
+"""The prefix of hidden columns; `lowering.py` describes them."""
 TIME = "__ts"
 POSITION = "__position"
 _POSITION_TYPE = "struct<source: string, partition: string, offset: bigint>"
@@ -24,11 +25,11 @@ REFINED = "__refined"
 def column(expression: Expression) -> Column:
     """Return an expression of the plan as a Spark column."""
     if isinstance(expression, PythonFold):
-        return collect_arguments(expression)
+        return _collect_arguments(expression)
     return expression.column if isinstance(expression, Opaque) else F.expr(expression)
 
 
-def collect_arguments(folded: PythonFold) -> Column:
+def _collect_arguments(folded: PythonFold) -> Column:
     """Collect the arguments of each row for an aggregate in Python."""
     arguments = [F.expr(item) if isinstance(item, str) else item for item in folded.aggregate.of]
     return F.collect_list(F.struct(*(item.alias(f"_{i}") for i, item in enumerate(arguments))))
@@ -40,7 +41,14 @@ def position_column(frame: DataFrame) -> Column:
 
 
 def name_columns(items: Named) -> list[Column]:
+    """Return named expressions of the plan as Spark columns with these names."""
     return [column(item).alias(name) for name, item in items]
+
+
+def add_keys(frame: DataFrame, keys: Named) -> tuple[DataFrame, list[str]]:
+    """Return the frame with computed keys as hidden columns, and the names of all key columns."""
+    names = [spelled_name(frame, name) if key == name else hidden_key(name) for name, key in keys]
+    return frame.withColumns({hidden_key(name): column(key) for name, key in keys if key != name}), names
 
 
 def hidden_columns(frame: DataFrame) -> list[str]:

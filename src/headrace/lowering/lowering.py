@@ -1,7 +1,7 @@
 """Lower a plan to DataFrames.
 
 `Lowering` builds frames recursively from given ones (sources, exchanges, or a micro-batch) and caches them;
-`nodes.py` has a function per kind of node, and `outputs.py` selects one of several outputs. Streams and
+`nodes` has a function per kind of node, and `outputs` selects one of several outputs. Streams and
 batches are lowered in the same way: `StreamInputs` and `BatchInputs` determine how a source is read.
 
 Columns that start with `__` are hidden: every `select` keeps them, and they are removed before a sink or a
@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from headrace.lowering.sources import StreamInputs
     from headrace.plan.graph import Graph
 
+OnOutput = Callable[[Ref, DataFrame], DataFrame]
+"""Called with every output and its frame; returns the frame that is used in its place."""
+
+
+def keep_frame(ref: Ref, frame: DataFrame) -> DataFrame:
+    """Return the frame of an output unchanged."""
+    return frame
+
 
 class Lowering:
     """The DataFrames of one plan, built on demand."""
@@ -44,9 +52,18 @@ class Lowering:
         *,
         raw: Mapping[str, DataFrame] | None = None,
         frames: Mapping[Ref, DataFrame] | None = None,
-        mark: Callable[[Ref, DataFrame], DataFrame] = lambda ref, frame: frame,
+        on_output: OnOutput = keep_frame,
     ) -> None:
-        """Lower a plan; `mark` is applied to the frame of every output."""
+        """Lower a plan.
+
+        Args:
+            spark: the session.
+            graph: the plan.
+            inputs: reads the sources and lookup tables.
+            raw: known frames by step, each with all outputs of the step.
+            frames: known frames by output, such as exchanges and the rows of a micro-batch.
+            on_output: called with the frame of every other output.
+        """
         self.spark = spark
         self.graph = graph
         self.inputs = inputs
@@ -54,25 +71,27 @@ class Lowering:
         """The row counters of each stateful step of the kernel."""
         self.rules: dict[str, RuleStep] = {}
         """The steps that read their patterns from a table."""
-        self.in_epoch = False
-        """True if several sinks read the rows of a micro-batch."""
-        self.persisted: list[DataFrame] = []
+        self.persists_results = False
+        """True to persist the results of functions, because several sinks of an epoch read them."""
+        self._persisted: list[DataFrame] = []
         self._raw = dict(raw or {})
         self._frames = dict(frames or {})
-        self._mark = mark
+        self._on_output = on_output
 
     def with_frames(self, frames: Mapping[Ref, DataFrame]) -> Lowering:
         """Return a copy with the frames of more outputs."""
-        known = {**self._frames, **{ref: self._mark(ref, frame) for ref, frame in frames.items()}}
-        other = Lowering(self.spark, self.graph, self.inputs, raw=self._raw, frames=known, mark=self._mark)
-        other.in_epoch, other.persisted = self.in_epoch, self.persisted
+        known = {**self._frames, **{ref: self._on_output(ref, frame) for ref, frame in frames.items()}}
+        other = Lowering(
+            self.spark, self.graph, self.inputs, raw=self._raw, frames=known, on_output=self._on_output
+        )
+        other.persists_results, other._persisted = self.persists_results, self._persisted
         return other
 
     def frame(self, ref: Ref) -> DataFrame:
         """Return the rows of one output, hidden columns included."""
         if ref not in self._frames:
             frame = self._named(ref.step, lambda: self._output(self.graph[ref.step], ref))
-            self._frames[ref] = self._mark(ref, frame)
+            self._frames[ref] = self._on_output(ref, frame)
         return self._frames[ref]
 
     def _output(self, node: Node, ref: Ref) -> DataFrame:
@@ -80,9 +99,9 @@ class Lowering:
         if not isinstance(node, FunctionStep):
             return output_of(node, ref, raw)
         rows = self.frame(node.input)
-        return (
-            select_failed(raw, rows) if ref.output else keep_succeeded(raw, self.inputs.failures(node, rows))
-        )
+        if ref.output:
+            return select_failed(raw, rows)
+        return keep_succeeded(raw, self.inputs.failures(node, rows))
 
     def count(self, node: Node) -> Counts:
         """Create the row counters of a stateful step."""
@@ -101,18 +120,18 @@ class Lowering:
         """Return the frame of a step with all its outputs."""
         if step not in self._raw:
             frame = self._named(step, lambda: lower(self.graph[step], self))
-            reused = self.in_epoch and isinstance(self.graph[step], FunctionStep)
+            reused = self.persists_results and isinstance(self.graph[step], FunctionStep)
             self._raw[step] = self._persist(frame) if reused else frame
         return self._raw[step]
 
     def _persist(self, frame: DataFrame) -> DataFrame:
         """Persist the rows of an epoch, so that user code is called once per row even with several sinks."""
-        self.persisted.append(frame.persist())
+        self._persisted.append(frame.persist())
         return frame
 
     def release(self) -> None:
         """Unpersist the rows of an epoch."""
-        for frame in self.persisted:
+        for frame in self._persisted:
             frame.unpersist()
 
     def _named(self, step: str, build: Callable[[], DataFrame]) -> DataFrame:
@@ -124,7 +143,7 @@ class Lowering:
             if not any(problem.where == f"`{step}`" for problem in error.problems):
                 raise
             # A problem raised without the graph has only the name of the step; add its location.
-            raise PlanError([Problem(where, fault.what, fault.hint) for fault in error.problems]) from None
+            raise PlanError([Problem(where, each.what, each.hint) for each in error.problems]) from None
         except (AnalysisException, ParseException) as error:
             what, hint = describe_error(error)
             raise PlanError([Problem(where, what, hint)]) from None

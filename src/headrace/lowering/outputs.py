@@ -9,7 +9,7 @@ from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, ROUTE
 from headrace.lowering.joins.joins import join_output
 from headrace.lowering.lookups.frames import lookup_output
-from headrace.lowering.queries import run_query
+from headrace.lowering.sql_queries import run_query
 from headrace.lowering.tables.changes import label_panes
 from headrace.lowering.tables.joins import table_join_output
 from headrace.lowering.windows.python_aggregates import fold_results

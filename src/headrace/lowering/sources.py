@@ -41,16 +41,29 @@ class StreamInputs:
         heartbeats: Heartbeats,
         *,
         primary_reader_of: Collection[str] = (),
+        checkpoint: Path | None = None,
+        run_on_start: bool = False,
         real_time: bool = False,
     ) -> None:
+        """Prepare the inputs of a query.
+
+        Args:
+            spark: the session.
+            pipeline: the name of the pipeline.
+            directory: the checkpoint directory of the pipeline.
+            heartbeats: the watermarks of the run.
+            primary_reader_of: the sources and functions whose dead letters this query delivers, and whose
+                offsets it acknowledges.
+            checkpoint: the checkpoint of the query, if it has one.
+            run_on_start: True to run a batch when the query starts, for clock timers or a pending firing.
+            real_time: True in real-time mode.
+        """
         self.spark = spark
         self.pipeline = pipeline
         self.directory = Path(directory)
         self.heartbeats = heartbeats
-        self.checkpoint: Path | None = None
-        """The checkpoint of the query; None if it has none."""
-        self.run_on_start = False
-        """True if the query must run a batch at its start, for clock timers or a pending firing."""
+        self.checkpoint = checkpoint
+        self.run_on_start = run_on_start
         self.dead_letters: dict[str, DeadLetters] = {}
         """The dead letters by source or function; filled when a step is lowered."""
         self.lookups = LookupSteps(spark)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.lowering.event_times import add_mark, check_event_time, set_time
+from headrace.lowering.event_times import add_watermark_time, check_event_time, set_time
 from headrace.lowering.expressions import POSITION
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -79,7 +79,7 @@ class Heartbeats:
             checkpoint: the checkpoint of the query, where the highest event time per partition is stored.
             run_on_start: True to run a batch when the query starts, because timers may be due.
         """
-        frame, marked = add_mark(check_event_time(frame, node), node)
+        frame, time = add_watermark_time(check_event_time(frame, node), node)
         if frame.isStreaming:
             delay = node.out_of_order if isinstance(node, EventTime) else 0
             self._delays[node.name] = delay = FIXED_DELAY if node.name in self._fixed else delay
@@ -88,7 +88,7 @@ class Heartbeats:
             stored = checkpoint if partition is not None or idle is not None else None
             frame = self.track(
                 frame,
-                marked,
+                time,
                 node.name,
                 delay=delay,
                 idle=idle,
@@ -101,7 +101,7 @@ class Heartbeats:
     def track(
         self,
         frame: DataFrame,
-        marked: str,
+        time: str,
         name: str,
         *,
         delay: int,
@@ -110,23 +110,21 @@ class Heartbeats:
         pinned: bool = False,
         run_on_start: bool,
     ) -> DataFrame:
-        """Set a watermark on the column `marked`, advanced by rows with `__partition` and by heartbeats.
+        """Set a watermark on the column `time`, advanced by rows with `__partition` and by heartbeats.
 
         With `pinned` there are several partitions, and Spark must not prune the column.
         """
         self._names.add(name)
         reader = self._spark.readStream.format(self.SOURCE)
         heartbeats = reader.options(name=self._name(name), wakes=run_on_start).load()
-        rows = frame.unionByName(
-            heartbeats.select(F.col("heartbeat").alias(marked)), allowMissingColumns=True
-        )
-        timed = rows.withWatermark(marked, f"{delay} microseconds")
+        rows = frame.unionByName(heartbeats.select(F.col("heartbeat").alias(time)), allowMissingColumns=True)
+        timed = rows.withWatermark(time, f"{delay} microseconds")
         directory = None if checkpoint is None else str(checkpoint / "watermarks" / name)
         idle_ms = -1 if idle is None else idle // 1000
         self._time.PartitionWatermark.track(
             java_frame(timed), self._name(name), idle_ms, self._clock, directory, pinned
         )
-        return _drop_heartbeats(timed, marked, pinned=pinned).drop(PARTITION)
+        return _drop_heartbeats(timed, time, pinned=pinned).drop(PARTITION)
 
     def advance(self, step: str, watermark_ms: int) -> None:
         """Advance the watermark of a step to this time, from the next batch on."""

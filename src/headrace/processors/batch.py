@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow
 
-from headrace.processors.runtime import Moment
-from headrace.processors.times import END
+from headrace.processors.times import END, BatchTime
 from headrace.processors.worker import NEW_KEY, ProcessorCall, ProcessorLoop, Visits
 
 
@@ -30,7 +29,7 @@ class BatchLoop(ProcessorLoop):
 
     def _end_visit(self) -> None:
         runtime = self._runtime
-        runtime.begin(runtime.key, self._end().content, Moment(END, END, self._call.timed))
+        runtime.begin(runtime.key, self._end().content, BatchTime(END, END, self._call.timed))
         self._end()
         self._active = False
         self._stop_on_failure()

@@ -16,7 +16,7 @@ from headrace.functions.failures import RAISED, Failure, WrongResult, describe_f
 from headrace.functions.results import OutputColumns, Values
 from headrace.processors.codec import Converters, converters
 from headrace.processors.processor import Processor
-from headrace.processors.times import END, to_datetime
+from headrace.processors.times import BatchTime, to_datetime
 from headrace.processors.visit import KeyState, Visit
 
 MAIN, DEAD_LETTERS = "main", "dead_letters"
@@ -27,8 +27,8 @@ Emitted = tuple[str, Values, int | None]
 
 
 @dataclass(frozen=True)
-class Failed:
-    """A row whose call raised; for a timer, `row` is None."""
+class FailedCall:
+    """A call of `process` or of a timer that raised; for a timer, `row` is None."""
 
     row: Any
     key: Any
@@ -36,28 +36,13 @@ class Failed:
 
 
 @dataclass(frozen=True)
-class Saved:
+class StateUpdate:
     """The state of a key after its visit: the bytes to store (None deletes them), and the next due times."""
 
     changed: bool
     content: bytes | None
     event_due: int | None
     clock_due: int | None
-
-
-@dataclass
-class Moment:
-    """Watermark and clock of a micro-batch, in microseconds."""
-
-    watermark: int | None = None
-    clock: int = 0
-    timed: bool = True
-    """False if rows have no time: then state expires by the clock."""
-
-    @property
-    def is_over(self) -> bool:
-        """True if the input has ended."""
-        return self.watermark is not None and self.watermark >= END
 
 
 _Call = tuple[Callable[[Any], Any], Any, int | None, str]
@@ -79,7 +64,7 @@ class ProcessorRuntime:
     calls: int = 0
     """The number of calls of `process` and of timers; the caller resets it."""
     emitted: list[Emitted] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedCall] = field(default_factory=list)
     _calls: list[_Call] = field(default_factory=list)
     """The successful calls since the last snapshot; repeated if a later call raises."""
 
@@ -101,10 +86,10 @@ class ProcessorRuntime:
         """The state of the key that is being visited, by name; without those that have their defaults."""
         return self._visit.values
 
-    def begin(self, key: Any, content: bytes | None, moment: Moment) -> None:
+    def begin(self, key: Any, content: bytes | None, batch_time: BatchTime) -> None:
         """Begin the visit of a key: restore its state, remove expired values, and fire due timers."""
-        self._moment, self._stored = moment, content
-        self._visit.enter(key, content, moment)
+        self._batch_time, self._stored = batch_time, content
+        self._visit.enter(key, content, batch_time)
         self._calls.clear()
         self._snapshot = content
         self._fire_due()
@@ -112,17 +97,17 @@ class ProcessorRuntime:
     def row(self, row: Any, time: int | None) -> None:
         """Process a row of the key."""
         if not self._attempt((self._process, row, time, "")):
-            self.failed.append(Failed(row, self._visit.key, self._failure))
+            self.failed.append(FailedCall(row, self._visit.key, self._failure))
 
-    def end(self) -> Saved:
+    def end(self) -> StateUpdate:
         """Fire the timers that were set at or before the watermark, and return the state to store."""
-        if not self._moment.is_over:
+        if not self._batch_time.is_over:
             self._fire_due()
         content = self._visit.dump()
         event_due, clock_due = self._visit.next_due(self._domains)
-        return Saved(content != self._stored, content, event_due, clock_due)
+        return StateUpdate(content != self._stored, content, event_due, clock_due)
 
-    def take(self) -> tuple[list[Emitted], list[Failed]]:
+    def take(self) -> tuple[list[Emitted], list[FailedCall]]:
         """Return and clear the emitted rows and the failures."""
         emitted, failed = self.emitted, self.failed
         self.emitted, self.failed = [], []
@@ -130,7 +115,7 @@ class ProcessorRuntime:
 
     def _fire_due(self) -> None:
         """Fire due timers in the order of their times; at the end of the input, those that were pending."""
-        pending = dict(self._visit.timers) if self._moment.is_over else None
+        pending = dict(self._visit.timers) if self._batch_time.is_over else None
         while (due := self._next_timer(pending)) is not None:
             name, time = due
             if pending is not None:
@@ -140,7 +125,8 @@ class ProcessorRuntime:
             if not self._attempt((method, to_datetime(time), time, name)):
                 self._visit.timers.pop(name, None)
                 reason = f"timer `{name}` at {to_datetime(time)}: {self._failure.reason}"
-                self.failed.append(Failed(None, self._visit.key, Failure(reason, self._failure.traceback)))
+                failure = Failure(reason, self._failure.traceback)
+                self.failed.append(FailedCall(None, self._visit.key, failure))
 
     def _next_timer(self, pending: dict[str, int] | None) -> tuple[str, int] | None:
         timers = self._visit.timers if pending is None else pending
@@ -152,11 +138,11 @@ class ProcessorRuntime:
         return min(due)[::-1] if due else None
 
     def _is_due(self, name: str, time: int) -> bool:
-        if self._moment.is_over:
+        if self._batch_time.is_over:
             return True
         if self._domains[name] == "clock":
-            return time <= self._moment.clock
-        return self._moment.watermark is not None and time <= self._moment.watermark
+            return time <= self._batch_time.clock
+        return self._batch_time.watermark is not None and time <= self._batch_time.watermark
 
     def _attempt(self, call: _Call) -> bool:
         """Make a call; if it raises, undo its changes and return False."""
@@ -190,7 +176,7 @@ class ProcessorRuntime:
         So a snapshot is taken only after a call raises; it then covers all calls before.
         """
         key = self._visit.key
-        self._visit.enter(key, self._snapshot, self._moment)
+        self._visit.enter(key, self._snapshot, self._batch_time)
         for call in self._calls:
             _, _, self._visit.time, earlier = call
             self._visit.timers.pop(earlier, None)

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 END = 253370764800000000
 """9999-01-01: a watermark at or after this time ends the input."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass
+class BatchTime:
+    """Watermark and clock of a micro-batch, in microseconds."""
+
+    watermark: int | None = None
+    clock: int = 0
+    timed: bool = True
+    """False if rows have no time: then state expires by the clock."""
+
+    @property
+    def is_over(self) -> bool:
+        """True if the input has ended."""
+        return self.watermark is not None and self.watermark >= END
 
 
 def to_micros(at: datetime) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from headrace.processors.codec import Converters, dump, load
 from headrace.processors.expiring import ExpiringList, ExpiringMap
 from headrace.processors.state import Cell
-from headrace.processors.times import to_datetime
+from headrace.processors.times import BatchTime, to_datetime
 
 _FAR = 2**62
 
@@ -104,10 +105,10 @@ class Visit:
         self._timed = True
         self._side: list[tuple[str, Any]] = []
 
-    def enter(self, key: Any, content: bytes | None, moment: Any) -> None:
+    def enter(self, key: Any, content: bytes | None, batch_time: BatchTime) -> None:
         """Restore the state of a key, without expired values."""
         self.key, self.time = key, None
-        self.watermark, self.clock, self._timed = moment.watermark, moment.clock, moment.timed
+        self.watermark, self.clock, self._timed = batch_time.watermark, batch_time.clock, batch_time.timed
         self._state.load(content, self)
         now = self.watermark if self._timed else self.clock
         if now is not None and self.values:
@@ -148,7 +149,7 @@ class Visit:
             raise ValueError(f"timer `{timer.name}`: the row has no event time")
         return self.time
 
-    def pending_time(self, name: str) -> Any:
+    def pending_time(self, name: str) -> datetime | None:
         """Return the pending time of a timer."""
         return to_datetime(self.timers.get(name))
 

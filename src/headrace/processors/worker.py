@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -23,10 +23,11 @@ from headrace.functions.logs import StepOutput, label_output
 from headrace.functions.results import OutputColumns
 from headrace.functions.rows import column_values, iterate_rows, row_class
 from headrace.functions.totals import CallTotals
-from headrace.functions.worker import INTERNAL, TIME, add_paths
+from headrace.functions.worker import TIME, add_paths, select_visible
 from headrace.processors.codec import Converters
 from headrace.processors.processor import Processor
-from headrace.processors.runtime import DEAD_LETTERS, Failed, Moment, ProcessorRuntime, Saved
+from headrace.processors.runtime import DEAD_LETTERS, FailedCall, ProcessorRuntime, StateUpdate
+from headrace.processors.times import BatchTime
 
 OUTPUT, VISITED = "__output", "visited"
 STATE, VISIT, WATERMARK, CLOCK = "__state", "__visit", "__watermark", "__clock"
@@ -63,19 +64,7 @@ class ProcessorCall:
     timeout: float | None = None
     converters: Converters | None = None
     """Conversions of annotated state, from the driver."""
-    totals: CallTotals = field(default_factory=CallTotals)
-
-
-class OpenProcessor:
-    """An instance of a processor in this worker."""
-
-    def __init__(self, target: Any) -> None:
-        self.processor: Processor = target() if isinstance(target, type) else target
-        self.processor.open()
-
-    def close(self) -> None:
-        """Call the user's `close`."""
-        self.processor.close()
+    totals: CallTotals | None = None
 
 
 class ProcessorLoop:
@@ -83,14 +72,12 @@ class ProcessorLoop:
 
     def __init__(self, call: ProcessorCall) -> None:
         add_paths(call.paths)
-        opened = open_callee(call.token, call.step, lambda: OpenProcessor(call.target))
+        processor: Processor = open_callee(call.token, call.step, call.target).instance
         self._call = call
         self._columns = {name: OutputColumns(schema) for name, schema in call.outputs.items()}
-        self._runtime = ProcessorRuntime(
-            opened.processor, self._columns, call.name, call.timeout, call.converters
-        )
+        self._runtime = ProcessorRuntime(processor, self._columns, call.name, call.timeout, call.converters)
         self._key = row_class([name for name, _ in call.keys])
-        self._saved: list[Saved] = []
+        self._saved: list[StateUpdate] = []
         self._active = False
         self._row: Any = None
         self._visible: pyarrow.Schema | None = None
@@ -117,12 +104,13 @@ class ProcessorLoop:
         with label_output(self._call.step) as log:
             log.key = runtime.key if self._active else None
             yield log
-        self._call.totals.add(runtime.calls, time.perf_counter() - began, len(runtime.failed))
+        if self._call.totals is not None:
+            self._call.totals.add(runtime.calls, time.perf_counter() - began, len(runtime.failed))
         runtime.calls = 0
 
     def _process(self, batch: pyarrow.RecordBatch, log: StepOutput) -> None:
         names = batch.schema.names
-        visible = batch.select([name for name in names if not name.startswith(INTERNAL)])
+        visible = select_visible(batch)
         self._visible = visible.schema
         self._row = self._row or row_class(visible.schema.names)
         times = _times(batch) if TIME in names else [None] * batch.num_rows
@@ -133,8 +121,8 @@ class ProcessorLoop:
         rows = zip(count(), iterate_rows(visible, self._row), kinds, times)
         for at, row, kind, at_time in rows:
             if kind:
-                moment = Moment(marks[at], clocks[at], self._call.timed)
-                self._begin_visit(log, self._key(*keys[at]), states[at], moment)
+                batch_time = BatchTime(marks[at], clocks[at], self._call.timed)
+                self._begin_visit(log, self._key(*keys[at]), states[at], batch_time)
             if kind != WITHOUT_ROW:
                 runtime.row(row, at_time)
             if fail and runtime.failed:
@@ -144,18 +132,18 @@ class ProcessorLoop:
         """Return which rows begin the visit of a key, and its state, watermark and clock."""
         return Visits(*(batch.column(name).to_pylist() for name in (VISIT, STATE, WATERMARK, CLOCK)))
 
-    def _begin_visit(self, log: StepOutput, key: Any, state: bytes | None, moment: Moment) -> None:
+    def _begin_visit(self, log: StepOutput, key: Any, state: bytes | None, batch_time: BatchTime) -> None:
         if self._active:
             self._end_visit()
         log.key, self._active = key, True
-        self._runtime.begin(key, state, moment)
+        self._runtime.begin(key, state, batch_time)
 
     def _end_visit(self) -> None:
         self._saved.append(self._end())
         self._active = False
         self._stop_on_failure()
 
-    def _end(self) -> Saved:
+    def _end(self) -> StateUpdate:
         """End the visit; state that cannot be stored ends the run."""
         try:
             return self._runtime.end()
@@ -167,7 +155,7 @@ class ProcessorLoop:
         if self._call.on_error == "fail" and self._runtime.failed:
             self._stop(self._runtime.failed[0])
 
-    def _stop(self, failed: Failed) -> None:
+    def _stop(self, failed: FailedCall) -> None:
         row = failed.row if failed.row is not None else failed.key
         raise RuntimeError(stop_message(self._call.step, row, failed.failure))
 
@@ -202,7 +190,7 @@ class ProcessorLoop:
             arrays = [*arrays, pyarrow.array(times, type=pyarrow.int64()).cast(fields[-1].type)]
         return pyarrow.StructArray.from_arrays(arrays, fields=fields)
 
-    def _dead_letters(self, failed: Sequence[Failed]) -> pyarrow.Array:
+    def _dead_letters(self, failed: Sequence[FailedCall]) -> pyarrow.Array:
         """Return input columns, reason and traceback; a failed timer has only the key columns."""
         assert self._visible is not None
         kind = self._call.results.field(f"__{DEAD_LETTERS}").type
@@ -222,7 +210,7 @@ def _times(batch: pyarrow.RecordBatch) -> list[int | None]:
     return times
 
 
-def _visited_columns(saved: Sequence[Saved]) -> dict[str, pyarrow.Array]:
+def _visited_columns(saved: Sequence[StateUpdate]) -> dict[str, pyarrow.Array]:
     return {
         STATE: pyarrow.array([item.content for item in saved], type=pyarrow.binary()),
         "__changed": pyarrow.array([item.changed for item in saved], type=pyarrow.bool_()),

@@ -13,8 +13,8 @@ from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_rules import MatchRules
 
 if TYPE_CHECKING:
-    from headrace.lowering.counts import Time
     from headrace.plan.graph import Graph
+    from headrace.steps.facts import Time
     from headrace.yaml.rules import Rule
 
 

@@ -14,7 +14,7 @@ from headrace.checkpoints.layout import checkpoint_of
 from headrace.errors import HeadraceError, OptionError, Problem, did_you_mean
 from headrace.plan.queries import queries_of
 from headrace.rules.checks import RuleChecks, RulePattern, match_of
-from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
+from headrace.rules.log import ActiveRule, RuleFault, RuleLog, RuleSet
 from headrace.rules.revision import BEFORE, Revision, rule_location
 from headrace.rules.tables import table_of
 from headrace.steps.expressions import hidden_key
@@ -87,7 +87,7 @@ class TableListing:
         }
 
 
-def tables_listed(graph: Graph, directory: Path) -> list[TableListing]:
+def list_rule_tables(graph: Graph, directory: Path) -> list[TableListing]:
     """Return the rule tables of all steps; a table that cannot be read has its error and the active rules."""
     queries = {query.output.step: query for query in queries_of(graph)}
     listings = []
@@ -134,7 +134,7 @@ def _select(rule: str, table: str, good: list[Rule], read: Rules, wrong: list[Pr
 
 
 def _list_rules(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableListing:
-    before = (log.last if log else None) or Edition(BEFORE)
+    before = (log.last if log else None) or RuleSet(BEFORE)
     table = table_of(node)
     begun = log is not None and log.last is not None
     try:
@@ -148,13 +148,13 @@ def _list_rules(graph: Graph, node: MatchRules, log: RuleLog | None) -> TableLis
         table.close()
     after = before
     if content.digest != before.digest:
-        after = Revision(_checks(graph, node), before).edition(read, content.digest, BEFORE)
+        after = Revision(_checks(graph, node), before).rule_set(read, content.digest, BEFORE)
     return TableListing(node.name, table.name, begun, tuple(_rules(read, before, after, log)))
 
 
-def _rules(read: Rules, before: Edition, after: Edition, log: RuleLog | None) -> Iterator[RuleListing]:
+def _rules(read: Rules, before: RuleSet, after: RuleSet, log: RuleLog | None) -> Iterator[RuleListing]:
     """Yield the rules in the order of the table, then active ones that were removed from it."""
-    old, new = ({rule.id: rule for rule in edition.rules} for edition in (before, after))
+    old, new = ({rule.id: rule for rule in rule_set.rules} for rule_set in (before, after))
     written = {rule.id: rule for rule in read.rules}
     for name in (*written, *dict.fromkeys(name for name, _ in read.faults if name not in written)):
         rule, faults = written.get(name), _faults(after.faults, name)
@@ -208,7 +208,7 @@ def _read(node: MatchRules) -> tuple[str, Rules]:
 
 def _checks(graph: Graph, node: MatchRules) -> RuleChecks:
     keys = [name if key == name else hidden_key(name) for name, key in node.keys]
-    return RuleChecks(graph, node, keys, time="clock" if graph.facts(node.input).by_clock else "event")
+    return RuleChecks(graph, node, keys, time=graph.facts(node.input).time)
 
 
 def _plain(problem: Problem) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The log of active rules per epoch: a line for each change, in the checkpoint of the query.
+"""The log of active rules per epoch: a line for each rule set, in the checkpoint of the query.
 
 A replayed epoch must use the same rules as before, because some of its sinks may have committed it. A change
 is therefore logged before the epoch in which it takes effect, and a replayed epoch does not read the table.
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headrace.checkpoints.journal import read_lines
+from headrace.checkpoints.journal import open_log, read_lines
 from headrace.checkpoints.layout import last_entry
 
 NAME = "rules.jsonl"
@@ -28,7 +28,7 @@ class ActiveRule:
     serial: int
     """Identifies the state of this rule and version."""
     since: int
-    """The number of the first edition with this rule; it does not apply to earlier rows."""
+    """The number of the first rule set with this rule; it does not apply to earlier rows."""
     pattern: str
     """The declaration for the kernel, as JSON."""
 
@@ -52,7 +52,7 @@ class RuleFault:
 
 
 @dataclass(frozen=True)
-class Edition:
+class RuleSet:
     """The active rules from an epoch on."""
 
     epoch: int
@@ -70,48 +70,47 @@ class Edition:
 
     @property
     def as_json(self) -> str:
-        """The edition as JSON for the kernel."""
+        """The rule set as JSON for the kernel."""
         return json.dumps({"number": self.number, "rules": [asdict(rule) for rule in self.rules]})
 
-    def select(self, rule: ActiveRule) -> Edition:
-        """Return the edition with one rule only."""
+    def select(self, rule: ActiveRule) -> RuleSet:
+        """Return the rule set with one rule only."""
         return replace(self, rules=(rule,))
 
 
 class RuleLog:
-    """The editions of the rules of a step."""
+    """The rule sets of a step, from its first epoch on."""
 
     def __init__(self, checkpoint: Path) -> None:
         self._file = checkpoint / NAME
-        self._editions = [_edition(line) for line in read_lines(self._file)]
+        self._rule_sets = [_rule_set(line) for line in read_lines(self._file)]
         self.last_started_epoch = last_entry(checkpoint / "spark" / "offsets")
         """The last epoch that an earlier run started."""
 
     @property
-    def last(self) -> Edition | None:
-        return self._editions[-1] if self._editions else None
+    def last(self) -> RuleSet | None:
+        return self._rule_sets[-1] if self._rule_sets else None
 
-    def at(self, epoch: int) -> Edition | None:
+    def at(self, epoch: int) -> RuleSet | None:
         """Return the rules of an epoch, if they are logged."""
-        return next((edition for edition in reversed(self._editions) if edition.epoch <= epoch), None)
+        return next((rule_set for rule_set in reversed(self._rule_sets) if rule_set.epoch <= epoch), None)
 
     def first_epoch(self, rule: ActiveRule) -> int:
         """Return the first epoch of a rule version; below 1 for the initial rules."""
         return next(
-            (e.epoch for e in self._editions if any(other.serial == rule.serial for other in e.rules)), -1
+            (e.epoch for e in self._rule_sets if any(other.serial == rule.serial for other in e.rules)), -1
         )
 
-    def add(self, edition: Edition) -> None:
-        """Append an edition durably."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("a") as log:
-            log.write(json.dumps(asdict(edition)) + "\n")
+    def add(self, rule_set: RuleSet) -> None:
+        """Append a rule set durably."""
+        with open_log(self._file) as log:
+            log.write(json.dumps(asdict(rule_set)) + "\n")
             log.flush()
             os.fsync(log.fileno())
-        self._editions.append(edition)
+        self._rule_sets.append(rule_set)
 
 
-def _edition(line: dict[str, Any]) -> Edition:
+def _rule_set(line: dict[str, Any]) -> RuleSet:
     rules = tuple(ActiveRule(**rule) for rule in line.pop("rules"))
     faults = tuple(RuleFault(**fault) for fault in line.pop("faults"))
-    return Edition(**line, rules=rules, faults=faults)
+    return RuleSet(**line, rules=rules, faults=faults)

@@ -1,4 +1,4 @@
-"""Compute the next edition of rules after a read of their table."""
+"""Compute the next rule set of a step after a read of its table."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from headrace.errors import PlanError, Problem
-from headrace.rules.log import ActiveRule, Edition, RuleFault
+from headrace.rules.log import ActiveRule, RuleFault, RuleSet
 
 if TYPE_CHECKING:
     from headrace.lowering.patterns.rules import RuleStep
@@ -20,17 +20,17 @@ BEFORE = -1
 
 
 class Revision:
-    """Computes the edition after `before`: unchanged rules, new versions, and errors."""
+    """Computes the rule set after `before`: unchanged rules, new versions, and errors."""
 
-    def __init__(self, step: RuleChecks, before: Edition) -> None:
-        self._step = step
+    def __init__(self, checks: RuleChecks, before: RuleSet) -> None:
+        self._checks = checks
         self._before = before
         self._old = {rule.id: rule for rule in before.rules}
         self._serials = before.serials
         self._faults: list[RuleFault] = []
 
-    def edition(self, read: Rules, digest: str, epoch: int) -> Edition:
-        """Return the edition from this epoch on; an invalid rule keeps its previous version."""
+    def rule_set(self, read: Rules, digest: str, epoch: int) -> RuleSet:
+        """Return the rule set from this epoch on; an invalid rule keeps its previous version."""
         wrong = {name for name, _ in read.faults}
         for name, problem in read.faults:
             self._add_fault(name, problem)
@@ -38,7 +38,7 @@ class Revision:
         active = [self._next_version(rule) for rule in read.rules if rule.active]
         rules = tuple(sorted((*kept, *filter(None, active)), key=lambda rule: rule.serial))
         changed = rules != self._before.rules
-        return Edition(
+        return RuleSet(
             epoch,
             digest,
             self._number if changed else self._before.number,
@@ -53,12 +53,12 @@ class Revision:
         return self._before.number + 1
 
     def _next_version(self, rule: Rule) -> ActiveRule | None:
-        """Return the version of a rule in the next edition; None if it is invalid and new."""
+        """Return the version of a rule in the next rule set; None if it is invalid and new."""
         old = self._old.get(rule.id)
-        pattern = self._step.declared(rule)
+        pattern = self._checks.declared(rule)
         if old is not None and old.pattern == pattern:
             return old if rule.version in (None, old.version) else replace(old, version=rule.version)
-        problems = list(self._step.problems(rule))
+        problems = list(self._checks.problems(rule))
         if old is not None and rule.version == old.version:
             what = f"the rule has changed, but its version is still {old.version}"
             problems.append((what, "increase its version"))
@@ -95,12 +95,12 @@ def load_now(step: RuleStep, table: RuleTable) -> None:
     Raises:
         PlanError: a rule is invalid.
     """
-    edition = Revision(step, Edition(BEFORE)).edition(table.read_content().read(), "", BEFORE)
-    raise_faults(edition)
-    step.kernel.load(edition.as_json)
+    rule_set = Revision(step, RuleSet(BEFORE)).rule_set(table.read_content().read(), "", BEFORE)
+    raise_faults(rule_set)
+    step.kernel.load(rule_set.as_json)
 
 
-def raise_faults(edition: Edition) -> None:
+def raise_faults(rule_set: RuleSet) -> None:
     """Raise the errors of rules, if there are any."""
-    if edition.faults:
-        raise PlanError([Problem(f.place, f.reason, f.hint) for f in edition.faults])
+    if rule_set.faults:
+        raise PlanError([Problem(f.place, f.reason, f.hint) for f in rule_set.faults])

@@ -52,7 +52,7 @@ def table_of(node: MatchRules) -> RuleTable:
 
 
 class FileTable:
-    """A file, read again after its modification time or size changed."""
+    """A file, whose suffix determines the format; read again after its modification time or size changed."""
 
     def __init__(self, path: str) -> None:
         self.name = path
@@ -64,7 +64,8 @@ class FileTable:
             stat = Path(self.name).stat()
             seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
             if self._content is None or seen != self._seen:
-                self._content = content_of_text(Path(self.name).read_text("utf-8"), self.name)
+                text = Path(self.name).read_text("utf-8")
+                self._content = Content(_digest(text), lambda: rules_of_file(text, file=self.name))
                 self._seen = seen
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -90,11 +91,6 @@ class ListedTable:
 
     def close(self) -> None:
         self._listing.close()
-
-
-def content_of_text(text: str, file: str) -> Content:
-    """Return the content of a file; its suffix determines the format."""
-    return Content(_digest(text), lambda: rules_of_file(text, file=file))
 
 
 def _digest(text: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.lowering.decode import DeadLetters
     from headrace.lowering.lookups.steps import LookupSteps
     from headrace.lowering.lowering import Lowering
-    from headrace.rules.book import RuleBook
+    from headrace.rules.reloader import RuleReloader
     from headrace.runtime.progress.row_accounting import AccountingLog
 
 
@@ -79,7 +79,7 @@ class Delivery:
     counts: Counts | None = None
     """The kernel's row counters of the query's stateful step."""
     accounting: AccountingLog | None = None
-    rules: RuleBook | None = None
+    rules: RuleReloader | None = None
     """The rules of the query's step, if it reads them from a table."""
     lookups: LookupSteps | None = None
     lookup_logs: dict[str, AccountingLog] = field(default_factory=dict)
@@ -172,7 +172,7 @@ class Delivery:
         if not of_rows:
             consume(batch)
         lowering = self._lowering = self.lower_batch(batch)
-        lowering.in_epoch = len(of_rows) + len(self.functions) > 1
+        lowering.persists_results = len(of_rows) + len(self.functions) > 1
         staged: list[tuple[SinkBinding, Staged]] = []
         for sink in sorted(of_rows, key=lambda sink: self._counter(sink) is not None):
             if not (staged and self._is_empty(sink, epoch)):

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from headrace.runtime.handle import RunHandle
     from headrace.runtime.options import RunOptions
 
+STARTING_SPARK = "starting Spark"
+"""The phase of a start that takes most of its time: the first session of a process starts a JVM."""
+
 
 def start(
     graph: Graph, options: RunOptions, on_phase: Callable[[str], None] = lambda phase: None
@@ -30,7 +33,7 @@ def start(
     Args:
         graph: the plan.
         options: the options of the run.
-        on_phase: called with each phase of the start, such as "starting Java".
+        on_phase: called with each phase of the start, such as `STARTING_SPARK`.
     """
     if not graph.sinks:
         hint = "end it with stream.write(...)"
@@ -45,7 +48,7 @@ def start(
         require(graph, options.guarantee)
     directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
     try:
-        on_phase("starting Java")
+        on_phase(STARTING_SPARK)
         spark = open_session(
             graph.name,
             master=session_master(options.master) if real_time else options.master,

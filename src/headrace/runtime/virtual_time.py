@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headrace.lowering.expressions import POSITION
 from headrace.schemas.fields import Schema
 from headrace.spark.gateway import java_frame, kernel, start_callbacks
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Deliver = Callable[["DataFrame", int], None]
 
 NUMBER = "__number"
-POSITION = "__position"
 FEED = "org.apache.spark.sql.headrace.time.TestStreamProvider"
 QUICK = {
     "spark.sql.shuffle.partitions": "1",

@@ -12,6 +12,8 @@ from headrace.functions.failures import rename_reserved
 from headrace.schemas.fields import Schema
 
 Change = Literal["none", "updates", "refinements", "table"]
+Time = Literal["event", "clock"]
+"""`clock` for ingestion and processing time, where the watermark is the clock."""
 
 LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
 _STRONGEST: tuple[Change, ...] = ("updates", "table", "refinements")
@@ -50,6 +52,11 @@ class Facts:
     """The columns that identify a row of a table; empty if they are unknown."""
     cdc: bool = False
     """True for the changes of a CDC source, whose column `change` has the operation."""
+
+    @property
+    def time(self) -> Time:
+        """The time of its rows, if they have one."""
+        return "clock" if self.by_clock else "event"
 
     @property
     def order_columns(self) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from headrace.functions.results import OutputColumns
 from headrace.functions.rows import row_class
 from headrace.processors.declaration import declaration_of
 from headrace.processors.processor import Processor
-from headrace.processors.runtime import MAIN, Failed, Moment, ProcessorRuntime
-from headrace.processors.times import END, to_datetime, to_micros
+from headrace.processors.runtime import MAIN, FailedCall, ProcessorRuntime
+from headrace.processors.times import END, BatchTime, to_datetime, to_micros
 
 Row = Any
 When = datetime | float | int
@@ -68,11 +68,11 @@ class ProcessorHarness:
         self.processor = kind() if isinstance(kind, type) else kind
         self.processor.open()
         self._runtime = ProcessorRuntime(self.processor, self._columns, type(self.processor).__name__)
-        self._moment = Moment(timed=False)
+        self._batch_time = BatchTime(timed=False)
         self._stored: dict[Any, bytes] = {}
         self._due: dict[Any, tuple[int | None, int | None]] = {}
         self._side: dict[str, list[Row]] = {name: [] for name in schemas if name != MAIN}
-        self.dead_letters: list[Failed] = []
+        self.dead_letters: list[FailedCall] = []
         """The rows whose call raised or returned an invalid row, each with `row`, `key` and `failure`."""
 
     def rows(self, rows: Sequence[Mapping[str, Any]], *, time: str | None = None) -> list[Row]:
@@ -85,7 +85,7 @@ class ProcessorHarness:
         Raises:
             OptionError: no row has the column `time` or a key column.
         """
-        self._moment.timed = self._moment.timed or time is not None
+        self._batch_time.timed = self._batch_time.timed or time is not None
         names = list(dict.fromkeys(name for row in rows for name in row))
         if rows:
             _check_names("column", (*self._keys, *([] if time is None else [time])), names)
@@ -103,17 +103,17 @@ class ProcessorHarness:
 
     def watermark(self, at: When) -> list[Row]:
         """Set the watermark, and run a micro-batch without rows."""
-        self._moment.timed, self._moment.watermark = True, _micros(at)
+        self._batch_time.timed, self._batch_time.watermark = True, _micros(at)
         return self._visit({key: [] for key in self._list_due()})
 
     def advance(self, duration: Duration) -> list[Row]:
         """Advance the clock, which starts at 1970, and run a micro-batch without rows."""
-        self._moment.clock += microseconds(duration, where="advance")
+        self._batch_time.clock += microseconds(duration, where="advance")
         return self._visit({key: [] for key in self._list_due()})
 
     def end(self) -> list[Row]:
         """End the input: every pending timer fires once. Then close the processor."""
-        self._moment.watermark = self._moment.clock = END
+        self._batch_time.watermark = self._batch_time.clock = END
         rows = self._visit({key: [] for key in self._list_due()})
         self.processor.close()
         return rows
@@ -131,20 +131,20 @@ class ProcessorHarness:
     def state(self, *key: Any) -> dict[str, Any]:
         """Return the state of a key by name, without attributes that have their defaults."""
         content = self._stored.get(self._key(*key))
-        self._runtime.begin(self._key(*key), content, Moment(None, -(2**62)))
+        self._runtime.begin(self._key(*key), content, BatchTime(None, -(2**62)))
         return dict(self._runtime.values)
 
     def _list_due(self) -> list[Any]:
         return [key for key, times in self._due.items() if self._is_due(*times)]
 
     def _is_due(self, event: int | None, clock: int | None) -> bool:
-        watermark = self._moment.watermark
+        watermark = self._batch_time.watermark
         by_event = event is not None and watermark is not None and event <= watermark
-        return by_event or (clock is not None and clock <= self._moment.clock)
+        return by_event or (clock is not None and clock <= self._batch_time.clock)
 
     def _visit(self, groups: Mapping[Any, Sequence[tuple[Row, int | None]]]) -> list[Row]:
         for key, rows in groups.items():
-            self._runtime.begin(key, self._stored.get(key), self._moment)
+            self._runtime.begin(key, self._stored.get(key), self._batch_time)
             for row, time in rows:
                 self._runtime.row(row, time)
             saved = self._runtime.end()

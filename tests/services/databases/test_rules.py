@@ -14,7 +14,7 @@ from headrace import Pipeline, connect
 from headrace.connectors import registry
 from headrace.debugging.why import why_of
 from headrace.plan.graph import Graph
-from headrace.rules.listing import rules_as_steps, tables_listed
+from headrace.rules.listing import list_rule_tables, rules_as_steps
 from headrace.steps.patterns.match_rules import MatchRules
 
 
@@ -68,7 +68,7 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         feed_rows("a", "c", start=4)
         feed_rows("a", start=6)
         graph, place = pipeline.check(), tmp_path / "checkpoint"
-        [listed] = tables_listed(graph, place)
+        [listed] = list_rule_tables(graph, place)
         assert [(rule.id, rule.standing, rule.version) for rule in listed.rules] == [
             ("off", "not active", 1),
             ("one", "in force", 6),
@@ -80,7 +80,7 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         assert [row["row"]["v"] for row in why.rules[0].report.partials[0]["rows"]] == ["a"]
         assert f"the table `{table}` at " in why.notes[0]
         assert "cannot be read" in why.notes[0]
-        [unread] = tables_listed(graph, place)
+        [unread] = list_rule_tables(graph, place)
         assert [(rule.id, rule.version) for rule in unread.rules] == [("one", 6)]
         assert f"the table `{table}` at " in unread.faults[0].what
         feed_rows("c", start=8)

@@ -14,7 +14,7 @@ from headrace.cli.terminal.rule_lines import lines_of as listing_lines
 from headrace.debugging.why import Why, why_of
 from headrace.errors import OptionError
 from headrace.explain.text import text_of
-from headrace.rules.listing import TableListing, tables_listed
+from headrace.rules.listing import TableListing, list_rule_tables
 
 PAIR = (
     "{{steps: [{{small: amount < {small}}}, {{large: {{followed_by: amount > {large}}}}}], within: 1 minute}}"
@@ -52,7 +52,7 @@ class Job:
         return actual
 
     def listed(self) -> TableListing:
-        [actual] = tables_listed(self.pipeline.check(), self.work / "checkpoint")
+        [actual] = list_rule_tables(self.pipeline.check(), self.work / "checkpoint")
         return actual
 
 

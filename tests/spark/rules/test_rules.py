@@ -92,7 +92,7 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     assert job.faults.contents() == []
     lines = (tmp_path / "checkpoint/queries/alerts/rules.jsonl").read_text().splitlines()
     log = [json.loads(line) for line in lines]
-    assert [(edition["number"], len(edition["rules"])) for edition in log] == [(1, 3), (2, 2)]
+    assert [(rule_set["number"], len(rule_set["rules"])) for rule_set in log] == [(1, 3), (2, 2)]
 
 
 def test_a_table_that_becomes_wrong_while_the_job_runs_is_reported_and_does_not_end_it(

@@ -27,7 +27,7 @@ def test_progress_shows_what_is_under_way_and_the_last_status(
 ) -> None:
     build().run(until="caught_up", checkpoint=tmp_path, progress=True)
     printed = capsys.readouterr().err
-    assert "starting Java" in printed
+    assert "starting Spark" in printed
     assert "planning" in printed
     assert "in 2" in printed.splitlines()[-1]
     assert "shown caught up" in printed

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -20,6 +21,7 @@ from headrace.runtime.progress.interrupts import Interrupts
 from headrace.runtime.progress.row_accounting import RowAccounting
 from headrace.runtime.progress.status import QueryStatus, Status
 from headrace.runtime.progress.status_text import status_text
+from headrace.runtime.run import STARTING_SPARK
 
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -172,6 +174,21 @@ def test_quiet_shows_only_notes(
         view.note("stopping")
     view.end(summary())
     assert capsys.readouterr().err == "stopping\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"), [((), "words: starting Spark ...\n"), (("--quiet",), ""), (("--json",), "")]
+)
+def test_without_a_terminal_one_line_is_printed_while_spark_starts(
+    call: Call, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], text: str
+) -> None:
+    def start(graph: object, options: object, on_phase: Callable[[str], None]) -> NoReturn:
+        on_phase(STARTING_SPARK)
+        on_phase("planning")
+        raise SystemExit
+
+    monkeypatch.setattr("headrace.runtime.run.start", start)
+    assert call("run", "good.py", *words).stderr == text
 
 
 def test_first_interrupt_is_counted_and_the_second_raises() -> None:

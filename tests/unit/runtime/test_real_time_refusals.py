@@ -8,6 +8,7 @@ import pytest
 
 from headrace import Pipeline, connect, windows
 from headrace.errors import OptionError, PlanError
+from headrace.explain.explanation import explain
 from headrace.runtime.real_time.records import producer_options
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
@@ -63,6 +64,18 @@ def test_late_rows_of_distinct_need_a_kafka_sink() -> None:
     assert "`once`: cannot run in real-time mode: late rows without a sink are stored in files" in refusals(
         pipeline
     )
+
+
+def test_unmatched_rows_of_a_lookup_need_a_kafka_sink() -> None:
+    pipeline, rows = stream(kafka(), on_error="skip")
+    homes = connect.files(path="homes.csv", format="csv", schema="k string, home string")
+    with_homes = rows.lookup("homes", homes, on="k", on_miss="dead_letter")
+    with_homes.write("out", kafka("out"))
+    reason = "dead letters without a sink are stored in files; write .dead_letters to a Kafka topic"
+    assert explain(pipeline.check()).steps["homes"].real_time.blocked == (reason,)
+    assert f"`homes`: cannot run in real-time mode: {reason}" in refusals(pipeline)
+    with_homes.dead_letters.write("unmatched", kafka("unmatched"))
+    assert explain(pipeline.check()).steps["homes"].real_time.able
 
 
 def test_step_after_a_stateful_one_and_exactly_once_are_rejected() -> None:

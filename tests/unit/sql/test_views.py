@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.lowering.queries import _with_views
+from headrace.lowering.sql_queries import _with_views
 
 
 @pytest.mark.parametrize("before", ["", "\n", "-- a comment\n", "/* a\ncomment */ -- and another\n "])

@@ -21,9 +21,9 @@ from headrace import Pipeline, Processor, connect, state, timers
 from headrace.errors import OptionError
 from headrace.functions.batch_note import BatchNote
 from headrace.functions.rows import row_class
-from headrace.functions.totals import CallTotals
 from headrace.processors.codec import dump, load
-from headrace.processors.runtime import Moment, ProcessorRuntime
+from headrace.processors.runtime import ProcessorRuntime
+from headrace.processors.times import BatchTime
 from headrace.processors.visit import describe_state
 from headrace.testing import processor
 from headrace.testing.harness import ProcessorHarness
@@ -94,7 +94,7 @@ class Slow(Processor):
 def test_a_call_past_its_timeout_fails() -> None:
     runtime = ProcessorRuntime(Slow(), {}, "Slow", timeout=0.05)
     runtime.outputs["main"] = processor(Slow, key="k")._columns["main"]
-    runtime.begin(("a",), None, Moment())
+    runtime.begin(("a",), None, BatchTime())
     runtime.row(None, None)
     [failed] = runtime.failed
     assert failed.failure.reason.startswith("TimeoutError: no result after 0.05 seconds (")
@@ -118,12 +118,6 @@ def test_a_worker_notes_the_first_and_last_row_of_its_batch(
         note.write(pyarrow.RecordBatch.from_pylist([{"v": 1}, {"v": 2}]))
         assert file.read_text() == "rows 4 to 5 of its task"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_totals_without_sums_count_nothing() -> None:
-    totals = CallTotals()
-    totals.add(1, 0.5, 0)
-    assert totals.values() == {}
 
 
 def test_state_holds_times_with_zones_and_rows() -> None:
@@ -155,12 +149,12 @@ def test_state_holds_what_the_standard_library_has_for_values() -> None:
 class Nowhere(tzinfo):
     """A zone without a name."""
 
-    def utcoffset(self, moment: datetime | None, /) -> timedelta:
+    def utcoffset(self, batch_time: datetime | None, /) -> timedelta:
         return timedelta(0)
 
     dst = utcoffset
 
-    def tzname(self, moment: datetime | None, /) -> str:
+    def tzname(self, batch_time: datetime | None, /) -> str:
         return "nowhere"
 
 

@@ -10,7 +10,7 @@ import pytest
 from headrace import Pipeline, connect
 from headrace.errors import DocumentError, OptionError, PlanError, SourceError
 from headrace.explain.explanation import explain
-from headrace.rules.log import ActiveRule, Edition, RuleFault, RuleLog
+from headrace.rules.log import ActiveRule, RuleFault, RuleLog, RuleSet
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import Rules, rules_of_file, rules_of_rows
 from headrace.yaml.schema import document_schema
@@ -181,8 +181,8 @@ def test_the_log_knows_the_rules_of_every_epoch(tmp_path: Path) -> None:
     (tmp_path / "spark" / "offsets" / "7").touch()
     rule = ActiveRule("a", 1, 1, 1, "{}")
     fault = RuleFault("b", None, "no", "", "rules.yaml:1:1", "2026-01-01T00:00:00+00:00")
-    first = Edition(0, "x", 1, (rule,), {"a": 1}, 1)
-    second = Edition(5, "y", 2, (), {"a": 1}, 1, (fault,))
+    first = RuleSet(0, "x", 1, (rule,), {"a": 1}, 1)
+    second = RuleSet(5, "y", 2, (), {"a": 1}, 1, (fault,))
     log = RuleLog(tmp_path)
     log.add(first)
     log.add(second)

@@ -113,9 +113,9 @@ def _tables(graph: Graph, checkpoint: Path | None) -> list[TableListing]:
     if not graph.of(MatchRules):
         return []
     from headrace.checkpoints.directory import directory_of
-    from headrace.rules.listing import tables_listed
+    from headrace.rules.listing import list_rule_tables
 
-    return tables_listed(graph, directory_of(graph.name, checkpoint))
+    return list_rule_tables(graph, directory_of(graph.name, checkpoint))
 
 
 def _physical(graph: Graph) -> dict[str, str]:

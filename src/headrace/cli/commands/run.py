@@ -162,16 +162,18 @@ def _combine(
 
 
 def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: bool) -> RunHandle:
-    from headrace.runtime.run import start
+    """Start the run; show each phase of the start on a terminal, otherwise print the longest one."""
+    from headrace.runtime.run import STARTING_SPARK, start
 
     console = err()
-    visible = console.is_terminal and not quiet
-    spinner = console.status(f"{graph.name}: starting") if visible else None
+    spinner = console.status(f"{graph.name}: starting") if console.is_terminal and not quiet else None
 
     def show(phase: str) -> None:
         interrupts.install()
         if spinner is not None:
             spinner.update(f"{graph.name}: {phase}")
+        elif phase == STARTING_SPARK and not quiet:
+            print_message(f"{graph.name}: {phase} ...")
 
     with spinner or nullcontext():
         handle = start(graph, options, show)

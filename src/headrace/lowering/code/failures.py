@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.errors import UserCodeError
-from headrace.functions.failures import MARK
+from headrace.functions.failures import ERROR_PREFIX
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -16,8 +16,8 @@ _DIED_HINT = (
     "it exited, crashed, or was killed, for example because it used too much memory. No row is lost: the "
     "next run processes the micro-batch again"
 )
-_MARKED = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")
-_HINT = 'on_error="divert" sends such rows to the step\'s `dead_letters` and continues'
+_FAILED = re.compile(rf"{ERROR_PREFIX} \[(?P<step>.*?)\] (?P<what>.*)")
+_FAILED_HINT = 'on_error="divert" sends such rows to the step\'s `dead_letters` and continues'
 
 
 def as_user_code_error(graph: Graph, error: BaseException) -> UserCodeError | None:
@@ -28,10 +28,10 @@ def as_user_code_error(graph: Graph, error: BaseException) -> UserCodeError | No
         texts.append(str(cause))
         cause = cause.__cause__
     text = "\n".join(texts)
-    failed, died = _MARKED.search(text), _DIED.search(text)
+    failed, died = _FAILED.search(text), _DIED.search(text)
     match = failed or died
     if match is None:
         return None
     step = match["step"]
     where = graph.where(graph[step]) if step in graph.nodes else f"`{step}`"
-    return UserCodeError(match["what"], where=where, hint=_HINT if failed else _DIED_HINT)
+    return UserCodeError(match["what"], where=where, hint=_FAILED_HINT if failed else _DIED_HINT)

@@ -63,7 +63,7 @@ def apply_function(
     declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
     columns: StructType = drop_hidden(frame).schema if declared is None else declared
     hidden = [frame.schema[name] for name in hidden_columns(frame)]
-    call = _call(node, to_arrow_schema(columns, timezone="UTC"), time_column)
+    call = _call(frame.sparkSession, node, to_arrow_schema(columns, timezone="UTC"), time_column)
     # A failed row has no values, so columns that are NOT NULL are nullable until it is diverted.
     fields = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *hidden)]
     function = ship(task_function(FunctionLoop, call), call.target, where)
@@ -97,7 +97,9 @@ def collector_of(spark: SparkSession, node: FunctionStep, source: StructType, di
     return DeadLetters(node.name, spark, collector, lambda rows: _decode(rows.select("raw"), source))
 
 
-def _call(node: FunctionStep, output: pyarrow.Schema, time_column: str | None) -> FunctionCall:
+def _call(
+    spark: SparkSession, node: FunctionStep, output: pyarrow.Schema, time_column: str | None
+) -> FunctionCall:
     target = node.code.load()
     return FunctionCall(
         node.name,
@@ -112,7 +114,7 @@ def _call(node: FunctionStep, output: pyarrow.Schema, time_column: str | None) -
         node.concurrency or DEFAULT_CONCURRENCY,
         None if node.timeout is None else node.timeout / 1_000_000,
         user_paths(target),
-        totals_of(node.name, target),
+        totals_of(spark, node.name, target),
     )
 
 

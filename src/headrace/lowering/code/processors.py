@@ -29,8 +29,11 @@ from headrace.steps.expressions import names_of
 from headrace.steps.rows.event_time import ClockTime
 
 if TYPE_CHECKING:
-    from headrace.lowering.counts import Counts, Time
+    from pyspark.sql import SparkSession
+
+    from headrace.lowering.counts import Counts
     from headrace.steps.code.process import Process
+    from headrace.steps.facts import Time
 
 _CONTROL = "__state binary, __changed boolean, __event_due bigint, __clock_due bigint"
 """The columns of the last result for a key: its state and timers; same list as in the kernel."""
@@ -66,7 +69,7 @@ def apply_processor(
     if not frame.isStreaming:
         return _apply_to_batch(frame, keys, node, where, timed=timed)
     results = _results(frame, node, timed=timed)
-    call = _call(node, keys, results, timed=timed)
+    call = _call(frame.sparkSession, node, keys, results, timed=timed)
     function = ship(task_function(ProcessorLoop, call), call.target, where)
     mapped = map_in_arrow(frame, function, results)
     operator = kernel(frame.sparkSession).python.PythonOperator
@@ -89,7 +92,7 @@ def _apply_to_batch(
     """Return the tagged rows of a processor over a batch, which is processed like a stream that has ended."""
     results = _results(frame, node, timed=timed)
     tagged = StructType([field for field in results if field.name not in _control_names()])
-    call = _call(node, keys, tagged, timed=timed)
+    call = _call(frame.sparkSession, node, keys, tagged, timed=timed)
     order = [name for name in (POSITION, TIME) if name in frame.columns][:1]
     grouped = frame.repartition(*keys) if keys else frame.coalesce(1)
     function = ship(task_function(BatchLoop, call), call.target, where)
@@ -118,7 +121,9 @@ def _nullable(field: StructField) -> StructField:
     return StructField(field.name, field.dataType)
 
 
-def _call(node: Process, keys: Sequence[str], results: StructType, *, timed: bool) -> ProcessorCall:
+def _call(
+    spark: SparkSession, node: Process, keys: Sequence[str], results: StructType, *, timed: bool
+) -> ProcessorCall:
     target = node.code.load()
     outputs = {"main": node.output, **dict(node.declaration.side_outputs)}
     own = target._f if isinstance(target, StatefulMap) else target
@@ -135,5 +140,5 @@ def _call(node: Process, keys: Sequence[str], results: StructType, *, timed: boo
         user_paths(own),
         None if node.timeout is None else node.timeout / 1_000_000,
         converters(target if isinstance(target, type) else type(target)),
-        totals_of(node.name, target),
+        totals_of(spark, node.name, target),
     )

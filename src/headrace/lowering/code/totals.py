@@ -9,28 +9,27 @@ from headrace.steps.code.functions import FunctionStep
 from headrace.steps.code.process import Process
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
     from headrace.plan.graph import Graph
 
-_totals: dict[tuple[str, int], tuple[Any, Any, CallTotals]] = {}
+_totals: dict[tuple[str, int], tuple[Any, SparkContext, CallTotals]] = {}
 """The code, the Spark context and the sums, by step and id of the code."""
 
 
-def totals_of(step: str, target: Any) -> CallTotals:
+def totals_of(spark: SparkSession, step: str, target: Any) -> CallTotals:
     """Return the sums of a step, shared by its queries and epochs."""
-    from pyspark import SparkContext
-
-    context = SparkContext._active_spark_context
+    context = spark.sparkContext
     known = _totals.get((step, id(target)))
     if known is not None and known[1] is context:
         return known[2]
-    if context is None:
-        return CallTotals()
     sums = CallTotals(context.accumulator(0), context.accumulator(0.0), context.accumulator(0))
     _totals[step, id(target)] = (target, context, sums)
     return sums
 
 
-def call_totals(graph: Graph) -> dict[str, CallTotals]:
+def call_totals(spark: SparkSession, graph: Graph) -> dict[str, CallTotals]:
     """Return the sums of each step that runs user code."""
     steps: list[FunctionStep | Process] = [*graph.of(FunctionStep), *graph.of(Process)]
-    return {node.name: totals_of(node.name, node.code.load()) for node in steps}
+    return {node.name: totals_of(spark, node.name, node.code.load()) for node in steps}

@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import PlanError, Problem
-from headrace.lowering.counts import Counts, Time
+from headrace.lowering.counts import Counts
 from headrace.lowering.expressions import TIME, column
 from headrace.lowering.joins.sides import LEFT, RIGHT, key_names, late_rows, pack_sides, side_columns
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.expressions import Expression
-from headrace.steps.facts import duplicates
+from headrace.steps.facts import Time, duplicates
 from headrace.steps.joins.as_of import AsOfJoin
 from headrace.steps.joins.interval import IntervalJoin
 from headrace.steps.joins.sides import On, TwoInputs

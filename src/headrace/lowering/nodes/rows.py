@@ -10,7 +10,7 @@ from headrace.lowering.code.functions import apply_function
 from headrace.lowering.expressions import ROUTE, TIME, column, drop_hidden, hidden_columns
 from headrace.lowering.lookups.frames import apply_on_miss, join_table, read_by_key
 from headrace.lowering.nodes.dispatch import lower
-from headrace.lowering.queries import run_query
+from headrace.lowering.sql_queries import run_query
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import FunctionStep

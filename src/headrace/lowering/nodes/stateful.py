@@ -10,9 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from headrace.lowering.code.processors import Wake, apply_processor
 from headrace.lowering.distinct import drop_duplicates
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import REFINED, TIME, column, drop_hidden, name_columns
+from headrace.lowering.expressions import REFINED, TIME, add_keys, column, drop_hidden, name_columns
 from headrace.lowering.joins.joins import join_streams
-from headrace.lowering.keys import add_keys, time_of
 from headrace.lowering.nodes.dispatch import lower
 from headrace.lowering.patterns.match_recognize import find_row_patterns, select_input
 from headrace.lowering.patterns.matches import find_matches
@@ -65,7 +64,7 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
         return aggregate_native_windows(frame, node, name_columns(node.keys), name_columns(node.aggregates))
     aggregates = {name: column(item) for name, item in node.aggregates}
     ready, keys = add_keys(frame, node.keys)
-    time = time_of(lowering.graph, node)
+    time = lowering.graph.facts(node.input).time
     if not frame.isStreaming:
         return aggregate_windows(ready, keys, node.window, Emission(), aggregates, time=time)
     refined = feeds_changes(lowering.graph, node)
@@ -79,14 +78,14 @@ def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
 @lower.register(Match)
 def _match(node: Match, lowering: Lowering) -> DataFrame:
     frame, keys = add_keys(lowering.frame(node.input), node.keys)
-    time = time_of(lowering.graph, node)
+    time = lowering.graph.facts(node.input).time
     return find_matches(frame, keys, node, time=time, counts=lowering.count(node))
 
 
 @lower.register(MatchRules)
 def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
     frame, keys = add_keys(lowering.frame(node.input), node.keys)
-    time = time_of(lowering.graph, node)
+    time = lowering.graph.facts(node.input).time
     step = lowering.rules[node.name] = RuleStep(frame, lowering.graph, node, keys, time=time)
     if not frame.isStreaming:
         load_now(step, lowering.inputs.rules(node))
@@ -97,14 +96,14 @@ def _match_rules(node: MatchRules, lowering: Lowering) -> DataFrame:
 @lower.register(RowPattern)
 def _row_pattern(node: RowPattern, lowering: Lowering) -> DataFrame:
     frame = select_input(lowering.frame(node.input), node)
-    time = time_of(lowering.graph, node)
+    time = lowering.graph.facts(node.input).time
     return find_row_patterns(frame, node, time=time, counts=lowering.count(node))
 
 
 @lower.register(Process)
 def _process(node: Process, lowering: Lowering) -> DataFrame:
     frame, keys = add_keys(lowering.frame(node.input), node.keys)
-    time = time_of(lowering.graph, node)
+    time = lowering.graph.facts(node.input).time
     if TIME not in frame.columns and node.uses_clock(timed=False) and frame.isStreaming:
         wake = Wake(f"{node.name}:clock", node.input, "processing")
         with_clock = frame.withColumn(wake.column, F.current_timestamp())
@@ -122,7 +121,8 @@ def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
 @lower.register(TwoInputs)
 def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
     left, right = lowering.frame(node.input), lowering.frame(node.other)
-    return join_streams(left, right, node, time=time_of(lowering.graph, node), counts=lowering.count(node))
+    time = lowering.graph.facts(node.input).time
+    return join_streams(left, right, node, time=time, counts=lowering.count(node))
 
 
 @lower.register(TableJoin)

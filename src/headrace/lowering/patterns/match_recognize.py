@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import PlanError
-from headrace.lowering.counts import Counts, Time
+from headrace.lowering.counts import Counts
 from headrace.lowering.expressions import HIDDEN, hidden_columns
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.lowering.patterns.formulas import Formulas
-from headrace.lowering.queries import run_query
+from headrace.lowering.sql_queries import run_query
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_frame, kernel
@@ -22,6 +22,7 @@ from headrace.sql.match_recognize.values import CLASSIFIER, NUMBER
 
 if TYPE_CHECKING:
     from headrace.sql.match_recognize.clause import MatchRecognize
+    from headrace.steps.facts import Time
     from headrace.steps.patterns.match_recognize import RowPattern
 
 

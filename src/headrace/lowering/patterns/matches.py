@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from headrace.lowering.counts import Counts, Time
+from headrace.lowering.counts import Counts
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.patterns.declaration import PatternDeclaration
@@ -18,6 +18,7 @@ from headrace.steps.patterns.declaration import PatternDeclaration
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from headrace.steps.facts import Time
     from headrace.steps.patterns.match import Match
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
-from headrace.lowering.counts import Counts, Time
+from headrace.lowering.counts import Counts
 from headrace.lowering.keyed_steps import run_keyed_step
 from headrace.rules.checks import RuleChecks
 from headrace.spark.errors import describe_error
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.plan.graph import Graph
+    from headrace.steps.facts import Time
     from headrace.steps.patterns.match_rules import MatchRules
     from headrace.yaml.rules import Rule
 

@@ -27,9 +27,7 @@ CDC_DELETE = "change.op = 'delete'"
 
 def step_time(facts: Facts) -> str:
     """Return the time of a step for the kernel: `event`, `clock` or `none`."""
-    if not facts.timed:
-        return "none"
-    return "clock" if facts.by_clock else "event"
+    return facts.time if facts.timed else "none"
 
 
 def latest_rows(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.lowering.expressions import TIME
 from headrace.windows import Session, Sliding, Tumbling, Window
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def aggregate_native_windows(
         pane.alias("pane"),
         F.expr(
             "window.end - interval 1 microsecond" if not isinstance(node.window, Session) else "window.end"
-        ).alias("__ts"),
+        ).alias(TIME),
     )
 
 
@@ -44,12 +45,12 @@ def is_native_batch(frame: DataFrame, node: WindowAggregate) -> bool:
 def _window(window: Window) -> Column:
     match window:
         case Tumbling(size, offset):
-            return F.window("__ts", _text(size), _text(size), _text(offset))
+            return F.window(TIME, _text(size), _text(size), _text(offset))
         case Sliding(size, every):
-            return F.window("__ts", _text(size), _text(every))
+            return F.window(TIME, _text(size), _text(every))
         case Session(gap):
             # Spark merges sessions that touch; Headrace's are half open, so the gap is a microsecond less.
-            return F.session_window("__ts", _text(gap - 1))
+            return F.session_window(TIME, _text(gap - 1))
     raise NotImplementedError(type(window).__name__)
 
 

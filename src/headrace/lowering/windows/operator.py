@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame, functions
 
-from headrace.lowering.counts import Counts, Time
+from headrace.lowering.counts import Counts
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.triggers import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column
 
+    from headrace.steps.facts import Time
     from headrace.windows import Window
 
 _WORDS: dict[type[Trigger], str] = {

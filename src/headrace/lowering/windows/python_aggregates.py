@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from headrace.aggregates import Aggregate
     from headrace.steps.stateful.window import WindowAggregate
 
-MARK = "headrace aggregate"
-_FAILURE = re.compile(rf"{MARK} \[(?P<step>.*?)\] (?P<what>.*)")
+_ERROR_PREFIX = "headrace aggregate"
+_FAILURE = re.compile(rf"{_ERROR_PREFIX} \[(?P<step>.*?)\] (?P<what>.*)")
 
 
 def fold_results(frame: DataFrame, node: WindowAggregate) -> DataFrame:
@@ -96,7 +96,7 @@ def _arrow_function(step: str, name: str, aggregate: Aggregate, kind: Any) -> Ca
 
 def error_label(step: str, name: str, aggregate: Aggregate) -> str:
     """Return the start of an error of an aggregate, by which `as_aggregate_error` recognises it."""
-    return f"{MARK} [{step}] `{name}`: {type(aggregate).__name__}"
+    return f"{_ERROR_PREFIX} [{step}] `{name}`: {type(aggregate).__name__}"
 
 
 def fold_rows(label: str, aggregate: Aggregate, rows: Iterable[tuple[Any, ...]]) -> Any:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from headrace.lowering.code.totals import call_totals
 from headrace.lowering.watermarks import Heartbeats
 from headrace.plan.queries import Query
 from headrace.runtime.exchanges.cleanup import ExchangeCleaner
@@ -45,7 +46,8 @@ class MicroBatchRun(RunHandle):
         self._progress = ProgressLog(self.queries, self._acknowledge)
         self._queries = RunQueries(self.graph, self._planned, options, self._progress)
         deliveries = [planned.delivery for planned in self._planned]
-        self._status = RunStatus(self.graph, deliveries, self._progress, self._heartbeats)
+        calls = call_totals(spark, self.graph)
+        self._status = RunStatus(calls, deliveries, self._progress, self._heartbeats)
         self._progress.listen(spark, on_failure=self._abort)
         self._idleness = IdlenessTicker(self.graph, self._heartbeats, on_failure=self._abort)
         start_thread(graph.name, self._execute, on_failure=self._fail)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from headrace.lowering.code.totals import call_totals
 from headrace.runtime.micro_batch.idleness import clock_warnings
 from headrace.runtime.progress.delays import Delays
 from headrace.runtime.progress.status import RulesStatus, Status
 
 if TYPE_CHECKING:
+    from headrace.functions.totals import CallTotals
     from headrace.lowering.watermarks import Heartbeats
-    from headrace.plan.graph import Graph
     from headrace.runtime.delivery import Delivery
     from headrace.runtime.progress.log import ProgressLog
     from headrace.runtime.progress.row_accounting import RowAccounting
@@ -24,19 +23,23 @@ class RunStatus:
     """The status of one run; `close` stores what the kernel drops when the run ends."""
 
     def __init__(
-        self, graph: Graph, deliveries: list[Delivery], progress: ProgressLog, heartbeats: Heartbeats
+        self,
+        calls: Mapping[str, CallTotals],
+        deliveries: list[Delivery],
+        progress: ProgressLog,
+        heartbeats: Heartbeats,
     ) -> None:
+        self._calls = calls
         self._deliveries = deliveries
         self._progress = progress
         self._heartbeats = heartbeats
-        self._calls = call_totals(graph)
         self._warnings: tuple[str, ...] = ()
         self._delays = Delays()
 
     def read(self, *, active: bool, phase: str) -> Status:
         """Return the present status."""
         sinks = [sink for delivery in self._deliveries for sink in delivery.sinks]
-        books = [delivery.rules for delivery in self._deliveries if delivery.rules is not None]
+        reloaders = [delivery.rules for delivery in self._deliveries if delivery.rules is not None]
         steps = dict(self._row_accounting())
         if active:
             self._update_delays()
@@ -50,7 +53,7 @@ class RunStatus:
             ledgers={sink.name: sink.ledger_epoch for sink in sinks if sink.ledger_epoch is not None},
             steps=steps,
             calls={step: totals.values() for step, totals in self._calls.items()},
-            rules={book.name: RulesStatus(book.in_force, tuple(map(str, book.faults))) for book in books},
+            rules={each.name: RulesStatus(each.in_force, tuple(map(str, each.faults))) for each in reloaders},
             warnings=self._warnings,
             delays=self._delays,
             mismatches=tuple(each for delivery in self._deliveries for each in delivery.mismatches),

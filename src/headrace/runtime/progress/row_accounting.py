@@ -20,7 +20,8 @@ from headrace.checkpoints.journal import append_line, read_lines
 
 NAME = "row_accounting.jsonl"
 
-Counts = Mapping[str, int]
+CounterValues = Mapping[str, int]
+"""Values of the kernel's counters by name."""
 
 _COUNTERS = {
     "rows": "rows",
@@ -93,7 +94,7 @@ class RowAccounting:
     """Rows that were buffered when the run started."""
 
     @classmethod
-    def between(cls, before: Counts, now: Counts) -> RowAccounting:
+    def between(cls, before: CounterValues, now: CounterValues) -> RowAccounting:
         """Return the accounting of the rows that were counted between two sums."""
         changes = {field: now.get(name, 0) - before.get(name, 0) for field, name in _COUNTERS.items()}
         return cls(
@@ -155,11 +156,11 @@ class AccountingLog:
             for line in read_lines(self._file)
             if line.get("step", step) == step
         }
-        self._before: Counts | None = None
+        self._before: CounterValues | None = None
         """The sums before the first epoch of the run."""
-        self._now: Counts = {}
+        self._now: CounterValues = {}
 
-    def add(self, epoch: int, counts: Counts) -> None:
+    def add(self, epoch: int, counts: CounterValues) -> None:
         """Add the counts of a delivered epoch."""
         base = self._sums[max(earlier)] if (earlier := [e for e in self._sums if e < epoch]) else {}
         total = {name: base.get(name, 0) + counts.get(name, 0) for name in (*counts, *base)}
@@ -190,7 +191,7 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _in_open_windows(counts: Counts) -> int:
+def _in_open_windows(counts: CounterValues) -> int:
     return counts.get("placed", 0) - sum(counts.get(name, 0) for name in ("settled", "lost", "forgotten"))
 
 

@@ -18,10 +18,10 @@ from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Writer
 from headrace.errors import PlanError, Problem
 from headrace.lowering.expressions import POSITION
-from headrace.lowering.lowering import Lowering
+from headrace.lowering.lowering import Lowering, keep_frame
 from headrace.lowering.sources import StreamInputs
 from headrace.plan.queries import Query, is_dead_letters, queries_of
-from headrace.rules.book import RuleBook
+from headrace.rules.reloader import RuleReloader
 from headrace.runtime.delivery import Delivery
 from headrace.runtime.exchanges.exchange import exchange_path
 from headrace.runtime.progress.row_accounting import AccountingLog
@@ -98,8 +98,8 @@ class QueryPlanner:
         self.directory = Path(directory)
         self._build_inputs = partial(build_inputs, spark, graph.name, self.directory, heartbeats)
         self._bindings = Bindings(graph, self.directory, build_writer)
-        self._marks: dict[str, Any] = {} if samples is None else {"mark": samples.mark}
-        self._taps: dict[str, Any] = {} if samples is None else {"mark": samples.tap}
+        self._on_stream_output = keep_frame if samples is None else samples.mark
+        self._on_batch_output = keep_frame if samples is None else samples.tap
         self._schemas: dict[Ref, StructType] = {}
         """The schemas of all analysed outputs, exchanges among them."""
 
@@ -135,13 +135,17 @@ class QueryPlanner:
         step = self.graph[query.output.step]
         checkpoint = checkpoint_of(self.directory, query)
         uses_clock = any(step.fires_by_clock(self.graph.facts(ref)) for ref in step.inputs)
-        inputs = self._build_inputs(primary_reader_of=query.primary_reader_of)
-        inputs.checkpoint = checkpoint
-        inputs.run_on_start = uses_clock or has_pending_firing(checkpoint)
+        inputs = self._build_inputs(
+            primary_reader_of=query.primary_reader_of,
+            checkpoint=checkpoint,
+            run_on_start=uses_clock or has_pending_firing(checkpoint),
+        )
         exchanges = {ref: self._read_exchange(ref, inputs) for ref in query.reads}
-        lowering = Lowering(self.spark, self.graph, inputs, frames=exchanges, **self._marks)
+        lowering = Lowering(
+            self.spark, self.graph, inputs, frames=exchanges, on_output=self._on_stream_output
+        )
         stream_plan = self._stream_plan(query, lowering)
-        delivery = self._delivery(query, stream_plan, lowering)
+        delivery = self._delivery(query, stream_plan, lowering, checkpoint)
         signature = sign_state(self.graph, step, lowering)
         self._analyse(query, stream_plan, delivery)
         mode = self._output_mode(query)
@@ -157,10 +161,12 @@ class QueryPlanner:
         frame = lowering.frame(query.output)
         return frame if query.writes else frame.drop(POSITION)  # used by stateful steps only
 
-    def _delivery(self, query: Query, stream_plan: DataFrame, lowering: Lowering) -> Delivery:
+    def _delivery(
+        self, query: Query, stream_plan: DataFrame, lowering: Lowering, checkpoint: Path
+    ) -> Delivery:
         inputs, step = lowering.inputs, self.graph[query.output.step]
         lower_batch = self._batch_lowering(query, inputs)
-        open_log = partial(AccountingLog, checkpoint_of(self.directory, query))
+        open_log = partial(AccountingLog, checkpoint)
         delivery = Delivery(
             lower_batch, self._bindings.bind(query), lookups=inputs.lookups, open_log=open_log
         )
@@ -168,7 +174,7 @@ class QueryPlanner:
             delivery.counts, delivery.accounting = lowering.counts[step.name], open_log(step.name)
         if step.name in lowering.rules:
             table = inputs.rules(step)  # type: ignore[arg-type]
-            delivery.rules = RuleBook(lowering.rules[step.name], table, checkpoint_of(self.directory, query))
+            delivery.rules = RuleReloader(lowering.rules[step.name], table, checkpoint)
         delivery.functions = self._list_functions(query)
         for ref in delivery.functions:  # lowered once, so that their collectors exist before the first epoch
             lower_batch(stream_plan).frame(ref)
@@ -185,7 +191,7 @@ class QueryPlanner:
 
     def _batch_lowering(self, query: Query, inputs: StreamInputs) -> Callable[[DataFrame], Lowering]:
         """Return a function that lowers the steps after the streaming plan for a micro-batch."""
-        build = partial(Lowering, self.spark, self.graph, inputs, **self._taps)
+        build = partial(Lowering, self.spark, self.graph, inputs, on_output=self._on_batch_output)
         if self.graph[query.output.step].runs_once(self.graph):
             return lambda batch: build(raw={query.output.step: batch})
         return lambda batch: build(frames={query.output: batch})

@@ -174,9 +174,9 @@ class RealTimeRun(RunHandle):
 class RowWatermarks(Heartbeats):
     """Watermarks that only rows advance: real-time mode rejects heartbeat sources."""
 
-    def track(self, frame: DataFrame, marked: str, name: str, *, delay: int, **_: Any) -> DataFrame:
-        """Set Spark's watermark on the column `marked`."""
-        return frame.drop(PARTITION).withWatermark(marked, f"{delay} microseconds")
+    def track(self, frame: DataFrame, time: str, name: str, *, delay: int, **_: Any) -> DataFrame:
+        """Set Spark's watermark on the column `time`."""
+        return frame.drop(PARTITION).withWatermark(time, f"{delay} microseconds")
 
 
 def _last_batch(query: Any) -> int:

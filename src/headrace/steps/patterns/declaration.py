@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headrace.patterns.elements import Either, Element, Group, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from headrace.steps.facts import Time
     from headrace.steps.patterns.match import Match
 
-Time = Literal["event", "clock"]
 COLUMN_PREFIX = "__given"
 """The prefix of the hidden columns that hold the pyspark Columns of a pattern."""
 

@@ -23,7 +23,8 @@ from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaVa
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Length, Names
 from headrace.steps.rows.lookup_checks import check_loading
-from headrace.steps.traits import Finding, Tier, unknown_columns
+from headrace.steps.traits import Finding, RealTimeNote, Tier, unknown_columns
+from headrace.steps.unrouted import note_unrouted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -129,6 +130,9 @@ class Lookup(Node):
         if self.refresh is not None:
             return Tier("arrow", f"workers hold {table}, which is reloaded", "the lookup")
         return Tier("native", f"a broadcast join; {table} is read when the run starts")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
 
     def description(self) -> list[str]:
         table = describe_connector(self.table) if isinstance(self.table, Connector) else "a DataFrame"

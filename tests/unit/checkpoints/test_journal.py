@@ -1,0 +1,39 @@
+"""Logs beside a checkpoint: lines that a crash left incomplete, and rotation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.checkpoints import journal
+from headrace.checkpoints.journal import append_line, read_lines
+from headrace.rules.log import RuleLog, RuleSet
+
+
+def test_line_after_an_incomplete_one_can_be_read(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    append_line(log, {"epoch": 1})
+    log.write_text(log.read_text() + '{"epoch": 2, "su')  # the run was killed while writing it
+    append_line(log, {"epoch": 2})
+    append_line(log, {"epoch": 3})
+    assert [line["epoch"] for line in read_lines(log)] == [1, 2, 3]
+
+
+def test_rules_after_an_incomplete_line_are_restored(tmp_path: Path) -> None:
+    RuleLog(tmp_path).add(RuleSet(1))
+    file = tmp_path / "rules.jsonl"
+    file.write_text(file.read_text() + '{"epoch": 2, "dig')
+    RuleLog(tmp_path).add(RuleSet(2))
+    last = RuleLog(tmp_path).last
+    assert last is not None
+    assert last.epoch == 2
+
+
+def test_large_log_is_rotated_and_still_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MAX_BYTES", 10)
+    log = tmp_path / "log.jsonl"
+    for epoch in range(3):
+        append_line(log, {"epoch": epoch})
+    assert [line["epoch"] for line in read_lines(log)] == [1, 2]
+    assert [file.name for file in sorted(tmp_path.iterdir())] == ["log.1.jsonl", "log.jsonl"]
