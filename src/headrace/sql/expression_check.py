@@ -113,7 +113,7 @@ def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> 
     tree = _parse(text)
     if faults or tree is None or isinstance(tree, ExpressionFault):
         return
-    for table, *rest in dict.fromkeys(_column_parts(tree)):
+    for table, *rest in dict.fromkeys(column_parts(tree)):
         columns = {name.lower(): name for name in tables.get(table.lower()) or ()}
         if table.lower() not in tables:
             hint = " or ".join(f"{name}.{table}" for name in tables)
@@ -198,10 +198,10 @@ def _unknown_columns(tree: exp.Expr, columns: Collection[str] | None) -> Iterato
 
 def _columns(tree: exp.Expr) -> Iterator[str]:
     """Yield the first part of every column reference, lambda variables and keyword names left out."""
-    yield from (name for name, *_ in _column_parts(tree))
+    yield from (name for name, *_ in column_parts(tree))
 
 
-def _column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:
+def column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:
     """Yield the parts of every column reference, lambda variables and keyword names left out."""
     from sqlglot import expressions as exp
 

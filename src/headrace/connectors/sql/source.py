@@ -16,13 +16,14 @@ from headrace.connectors.sql.columns import cast_text, existing_columns, select_
 from headrace.connectors.sql.cursor import CursorSplit, CursorTable
 from headrace.connectors.sql.cursor_source import CursorEnumerator
 from headrace.connectors.sql.dialect import Session
-from headrace.connectors.sql.options import DatabaseTable
 from headrace.errors import SourceError
 from headrace.schemas.datatypes import quote_name
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.connectors.sql.options import DatabaseTable
 
 _BATCH_ROWS = 10_000
 _SplitReader = Callable[[Iterator["RecordBatch"]], Iterator["RecordBatch"]]
