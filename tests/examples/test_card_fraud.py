@@ -24,6 +24,7 @@ from headrace.runtime.options import RunOptions
 from headrace.runtime.run import start
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.source import Source
+from headrace.testing import run_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,3 +79,14 @@ def test_batch_gives_the_same_rows_as_the_stream(
     plain = frame.selectExpr(*expressions(frame.schema.jsonValue(), text=True))
     rows = [{k: v for k, v in row.items() if not k.startswith("pane_")} for row in rows_of(plain)]
     assert in_any_order(rows) == in_any_order(read_expected(table))
+
+
+def test_changed_window_fails_its_transcript_with_the_rows_that_differ(
+    example: Callable[[str], Example], spark: SparkSession
+) -> None:
+    example("card_fraud")
+    document = Path("pipeline.yaml")
+    document.write_text(document.read_text().replace("tumbling: 10 minutes", "tumbling: 5 minutes"))
+    [outcome] = run_files([Path("pipeline.transcript.yaml")], only="tested card", spark=spark).outcomes
+    assert outcome.failure.splitlines()[0].endswith("totals: expected no rows, 1 row came")
+    assert "window: {start: 2026-03-02T09:00:00Z, end: 2026-03-02T09:05:00Z}, n: 1" in outcome.failure

@@ -6,8 +6,9 @@ running pipeline can be read, as of the last committed epoch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,19 @@ class StepState:
             "counts": self.stored.counts,
             "entries": list(self.stored.entries),
         }
+
+
+def near_keys(states: Iterable[StepState], key: str) -> list[str]:
+    """Return the stored keys that are most similar to `key`, as text.
+
+    >>> from headrace.checkpoints.layout import Progress
+    >>> stored = StoredEntries(2, entries=({"key": {"card": "4711"}}, {"key": {"card": "08"}}))
+    >>> near_keys([StepState("totals", "window", Progress(), stored)], "4712")
+    ['4711']
+    """
+    entries = (entry for state in states for entry in state.stored.entries)
+    keys = dict.fromkeys(",".join(str(value) for value in entry["key"].values()) for entry in entries)
+    return get_close_matches(key, keys, n=5)
 
 
 def state_of(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
@@ -15,6 +16,8 @@ from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.rows.event_time import EventTime
 from headrace.steps.traits import RealTime, StateBound, Tier
 from headrace.steps.unrouted import describe_unrouted, list_unrouted
 
@@ -78,7 +81,7 @@ def explain(graph: Graph) -> Explanation:
         steps[node.name] = Step(
             node.name,
             node.verb,
-            (*filter(None, node.description()), *unrouted),
+            (*filter(None, node.description()), *_describe_watermark(graph, node), *unrouted),
             tier,
             tuple(number for number, names in enumerate(steps_by_query, 1) if node.name in names),
             graph.places.get(node.name, ""),
@@ -86,6 +89,12 @@ def explain(graph: Graph) -> Explanation:
             real_time_of(graph, node, queries, python=tier.python),
         )
     return Explanation(graph, steps, queries, tuple(sink_guarantees(graph)))
+
+
+def _describe_watermark(graph: Graph, node: Node) -> Iterator[str]:
+    sources = [each for each in graph.upstream(node) if isinstance(each, Source)]
+    if isinstance(node, EventTime) and any(each.connector.has_partitions for each in sources):
+        yield "the slowest partition determines the watermark"
 
 
 def steps_of(graph: Graph, query: Query) -> list[str]:

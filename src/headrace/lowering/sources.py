@@ -82,7 +82,7 @@ class StreamInputs:
         frame: DataFrame = node.frame
         if frame.isStreaming:
             return frame
-        path = self.directory / "sources" / node.name
+        path = (self.directory / "sources" / node.name).absolute()  # the JVM has its own working directory
         if not path.exists():
             frame.write.mode("overwrite").parquet(f"{path}.draft")
             Path(f"{path}.draft").rename(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from headrace.spark.gateway import GatewayError
+from headrace.spark.gateway import ConnectionLostError
 
 
 def start_thread(
@@ -19,7 +19,7 @@ def start_thread(
     def guard() -> None:
         try:
             work()
-        except (OSError, GatewayError):
+        except (ConnectionError, ConnectionLostError):
             return
         except BaseException as error:
             on_failure(error)

@@ -18,12 +18,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError as GatewayError
 from py4j.protocol import Py4JJavaError as JavaError
+from py4j.protocol import Py4JNetworkError as ConnectionLostError
 
 if TYPE_CHECKING:
     from pyspark import SparkConf
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["GatewayError", "JavaError"]  # raised by every call through the gateway
+__all__ = ["ConnectionLostError", "GatewayError", "JavaError"]  # raised by every call through the gateway
 
 
 class _Package:

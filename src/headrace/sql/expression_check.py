@@ -111,7 +111,7 @@ def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> 
     tree = _parse(text)
     if faults or tree is None or isinstance(tree, ExpressionFault):
         return
-    for table, *rest in dict.fromkeys(_column_parts(tree)):
+    for table, *rest in dict.fromkeys(column_parts(tree)):
         columns = {name.lower(): name for name in tables.get(table.lower()) or ()}
         if table.lower() not in tables:
             hint = " or ".join(f"{name}.{table}" for name in tables)
@@ -178,12 +178,12 @@ def _unknown_columns(tree: exp.Expr, columns: Collection[str] | None) -> Iterato
     if columns is None or tree.find(exp.Subquery, exp.Exists, exp.Table):
         return
     known = {name.lower() for name in columns}
-    for name in dict.fromkeys(column for column, *_ in _column_parts(tree)):
+    for name in dict.fromkeys(column for column, *_ in column_parts(tree)):
         if name.lower() not in known:
             yield ExpressionFault(f"unknown column `{name}`", did_you_mean(name, columns))
 
 
-def _column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:
+def column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:
     """Yield the parts of every column reference, lambda variables and keyword names left out."""
     from sqlglot import expressions as exp
 

@@ -1,4 +1,4 @@
-"""Test whole pipelines in virtual time, with `headrace test FILE...`, in pytest, or from Python.
+"""Test whole pipelines in virtual time, with `headrace test`, in pytest, or from Python.
 
 A case is a YAML document with a pipeline and a script that feeds its sources, advances watermarks and the
 clock, kills the run, and lists the expected rows. The pipeline runs through Spark in virtual time, so that an

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from headrace import Pipeline, Processor, connect, patterns, state, triggers, windows
 from headrace.checkpoints.layout import progress_of
 from headrace.checkpoints.repartition import repartition
+from headrace.cli.app import main
 from headrace.debugging.state import StepState, state_of
 from headrace.errors import OptionError, PlanError
 from headrace.plan.graph import Graph
@@ -332,3 +333,33 @@ def test_state_of_an_older_layout_is_rejected(tmp_path: Path) -> None:
     record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "version"}))
     with pytest.raises(PlanError, match=r"its checkpoint was written by version 0\.1 of Headrace"):
         pipeline.run(until="caught_up", checkpoint=tmp_path)
+
+
+def test_unknown_key_is_an_error_with_near_keys(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    Path("in/1.json").write_text('{"card": "4711"}\n{"card": "0815"}\n')
+    Path("counts.yaml").write_text(
+        "name: counts\n"
+        "sources: {tx: {files: {path: in/}, format: json, schema: card string}}\n"
+        "steps: {counts: {from: tx, key_by: card, aggregate: {n: count(*)}}}\n"
+        "sinks: {out: {from: counts, files: {path: out/, format: json}, mode: update}}\n"
+    )
+    assert exit_status("run", "counts.yaml", "--once") == 0
+    capsys.readouterr()
+    assert exit_status("state", "counts.yaml", "--key", "4712") == 2
+    problem = "error: --key: the state of `counts` has no key 4712\n  hint: near keys: 4711\n"
+    assert capsys.readouterr().err == problem
+    assert exit_status("state", "counts.yaml", "--key", "4711") == 0
+    assert "card=4711  n=1" in capsys.readouterr().out
+
+
+def exit_status(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return int(ended.value.code or 0)

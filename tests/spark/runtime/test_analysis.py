@@ -58,6 +58,14 @@ def test_valid_plan_with_exchanges_and_metadata_has_no_problem(spark: SparkSessi
     assert analyse(pipeline.check()) == []
 
 
+def test_two_columns_that_only_spark_can_name_are_a_problem(spark: SparkSession) -> None:
+    pipeline = Pipeline("analysed")
+    pipeline.read("tx", connect.kafka(servers="nowhere:1", topic="tx"), format="json", schema=SCHEMA)
+    query = "select * from (select card, amount as Card from tx)"
+    pipeline.sql("both", query).write("out", connect.memory())
+    assert [problem.what for problem in analyse(pipeline.check())] == ["two columns are called `Card`"]
+
+
 def test_run_rejects_a_wrong_branch_before_its_first_epoch(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -365,3 +365,15 @@ def test_a_batch_dataframe_is_a_source_of_a_run(spark: SparkSession, bench: Benc
     for _ in range(2):  # a second run with the same checkpoint finds nothing new
         bench.run(until="caught_up")
         assert [row["card"] for row in out.contents()] == ["y"]
+
+
+def test_batch_dataframe_is_stored_in_the_directory_that_the_process_changed_to(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = connect.memory()
+    pipeline = Pipeline("frames")
+    pipeline.from_dataframe("more", spark.createDataFrame([("x",)], "card string")).write("out", out)
+    pipeline.run(until="caught_up", checkpoint="checkpoint")
+    assert [row["card"] for row in out.contents()] == ["x"]
+    assert (tmp_path / "checkpoint/sources/more").is_dir()

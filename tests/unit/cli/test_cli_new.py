@@ -35,7 +35,7 @@ def test_it_lists_what_was_made_and_the_commands_of_the_readme(call: Call) -> No
     assert message.startswith("created work/words/\n  pipeline.py    the pipeline\n")
     assert message.endswith(
         "next:\n  cd work/words\n  headrace explain pipeline.py\n"
-        "  headrace run pipeline.py --once\n  headrace test tests/\n"
+        "  headrace run pipeline.py --once\n  headrace test\n"
     )
 
 

@@ -74,6 +74,36 @@ def test_a_file_without_cases_is_reported(call: Call, here: Path) -> None:
     assert "no name contains 'x': leave -k out" in call("test", "empty", "-k", "x").stderr
 
 
+def test_without_a_path_the_transcripts_of_the_directory_are_run(
+    call: Call, here: Path, write: Write
+) -> None:
+    for name in ("first", "tests", ".venv"):
+        (here / name).mkdir()
+    wrong = "name: wrong\npipeline: {}\nscrpt: []\n"
+    for name in (
+        "first/a.transcript.yaml",
+        "tests/b.transcript.yml",
+        "tests/pipeline.yaml",
+        ".venv/c.transcript.yaml",
+    ):
+        write(name, wrong)
+    done = call("test")
+    assert done.returncode == 1
+    assert [line for line in done.stdout.splitlines() if line.startswith("✗")] == [
+        "✗ wrong  first/a.transcript.yaml:1:1",
+        "✗ wrong  tests/b.transcript.yml:1:1",
+    ]
+
+
+def test_a_directory_without_transcripts_is_reported(call: Call, write: Write) -> None:
+    write("cases.yaml", "name: other\n")
+    done = call("test")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "error: test: no file named *.transcript.yaml in the current directory or below it\n  hint: name the files"
+    )
+
+
 def test_a_case_that_can_not_be_read_fails_with_its_place(call: Call, write: Write) -> None:
     write("case.yaml", "name: wrong\npipeline: {}\nscrpt: []\n")
     done = call("test", "case.yaml", "--junit", "report.xml")

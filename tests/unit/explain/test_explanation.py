@@ -301,3 +301,12 @@ def test_triggers_and_emissions_have_words() -> None:
     ]
     assert describe_emission(emission(), windows.count(3)) == ["fires when it closes"]
     assert describe_emission(emission(), windows.global_window()) == ["fires when the input ends"]
+
+
+@pytest.mark.parametrize(("partitioned", "notes"), [(True, 1), (False, 0)])
+def test_watermark_of_a_source_with_partitions_is_explained(
+    monkeypatch: pytest.MonkeyPatch, partitioned: bool, notes: int
+) -> None:
+    monkeypatch.setattr(Log, "has_partitions", partitioned)
+    text = text_of(drawing(explain(fraud().check())))
+    assert text.count("the slowest partition determines the watermark") == notes

@@ -12,6 +12,7 @@ from headrace import Pipeline, connect
 from headrace.plan.queries import queries_of
 from headrace.runtime.progress.log import RECENT, STATE_EPOCHS, ProgressLog, parse_time
 from headrace.runtime.threads import start_thread
+from headrace.spark.gateway import ConnectionLostError, GatewayError
 
 
 def report(epoch: int, rows: int) -> dict[str, Any]:
@@ -76,11 +77,23 @@ def test_report_that_cannot_be_read_is_logged_and_the_next_one_is_added(
     assert "cannot be read: not json" in caplog.text
 
 
-def test_background_thread_that_fails_reports_its_error() -> None:
+@pytest.mark.parametrize(
+    "error", [ValueError("no such year"), OSError(28, "No space left on device"), GatewayError("closed")]
+)
+def test_background_thread_that_fails_reports_its_error(error: Exception) -> None:
+    assert failures_of(error) == [error]
+
+
+@pytest.mark.parametrize("error", [ConnectionResetError(), ConnectionLostError("no answer")])
+def test_lost_connection_to_the_jvm_is_left_to_the_queries(error: Exception) -> None:
+    assert failures_of(error) == []
+
+
+def failures_of(error: Exception) -> list[BaseException]:
     failures: list[BaseException] = []
 
     def fail() -> None:
-        raise ValueError("no such year")
+        raise error
 
     start_thread("test", fail, on_failure=failures.append).join(timeout=10)
-    assert [str(error) for error in failures] == ["no such year"]
+    return failures

@@ -26,6 +26,8 @@ _NOUNS = {
     "values": ("result", "results"),
     "matches": ("partial match", "partial matches"),
 }
+_MAX_KEYS = 10_000
+"""The maximum number of keys per step among which near keys are searched."""
 _MAX_LINES = 5
 """The maximum number of windows or rows shown per key; JSON has all."""
 
@@ -87,6 +89,8 @@ def state(
     if repartition is not None:
         _repartition(graph, directory, repartition, step)
     states = state_of(graph, directory, step=step, key=key, limit=limit)
+    if key is not None and states and not any(item.stored.keys for item in states):
+        raise _unknown_key(key, state_of(graph, directory, step=step, limit=_MAX_KEYS))
     orphans = find_orphans(graph, directory) if step is None else []
     if json:
         steps = [item.as_json() for item in states]
@@ -100,6 +104,15 @@ def state(
         print_message(
             f"{name}: the plan no longer has it; its checkpoint is in {directory / 'queries' / name}", "warn"
         )
+
+
+def _unknown_key(key: str, states: list[StepState]) -> OptionError:
+    from headrace.debugging.state import near_keys
+
+    steps = ", ".join(f"`{item.step}`" for item in states)
+    near = ", ".join(near_keys(states, key))
+    hint = f"near keys: {near}" if near else "leave --key out to list the keys"
+    return OptionError(f"the state of {steps} has no key {key}", where="--key", hint=hint)
 
 
 def _rename(graph: Graph, directory: Path, names: str) -> None:

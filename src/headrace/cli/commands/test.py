@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
 
 def run_tests(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Files of cases, or directories that hold some.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE]...",
+            help="Files of cases, or directories that hold some; default: every `*.transcript.yaml` below "
+            "the current directory.",
+        ),
+    ] = None,
     *,
     only: Annotated[
         str, typer.Option("-k", metavar="TEXT", help="Run only cases whose name contains this.")
@@ -42,14 +48,17 @@ def run_tests(
 
     For example:
 
+    - `headrace test`: the tests of the project in the current directory
     - `headrace test tests/`
     - `headrace test fraud_test.yaml -k late --junit report.xml`
     """
     from headrace.testing import run_files, write_junit
 
-    for file in files:
+    for file in files or ():
         if not file.is_dir():
             check_file(file)
+    files = files or _find_files()
+    started = time.monotonic()
     with _running(json):
         report = run_files(files, only=only, batch=batch)
     if not report.outcomes:
@@ -62,9 +71,22 @@ def run_tests(
             {"passed": report.passed, "cases": [{**asdict(o), "passed": o.passed} for o in report.outcomes]}
         )
     else:
-        _show(report)
+        _show(report, time.monotonic() - started)
     if not report.passed:
         raise typer.Exit(FAILED)
+
+
+def _find_files() -> list[Path]:
+    from headrace.testing.transcripts.runner import find_transcripts
+
+    files = find_transcripts(".")
+    if not files:
+        raise LoadError(
+            "no file named *.transcript.yaml in the current directory or below it",
+            where="test",
+            hint="name the files: headrace test FILE...; `headrace new` creates a project with a test",
+        )
+    return files
 
 
 def _running(quiet: bool) -> AbstractContextManager[object]:
@@ -72,14 +94,13 @@ def _running(quiet: bool) -> AbstractContextManager[object]:
     return console.status("running cases") if console.is_terminal and not quiet else nullcontext()
 
 
-def _show(report: Report) -> None:
+def _show(report: Report, seconds: float) -> None:
     for outcome in report.outcomes:
         mark = ("✓", "good") if outcome.passed else ("✗", "bad")
         show_lines([(mark, (f" {outcome.name}", "name"), (f"  {outcome.where}", "rail"))])
         _show_failure(outcome)
     failed, total = len(report.failures), len(report.outcomes)
     cases = "1 case" if total == 1 else f"{total} cases"
-    seconds = sum(outcome.seconds for outcome in report.outcomes)
     last = f"{failed} of {cases} failed" if failed else f"{cases} passed"
     print_message(f"{last} ({seconds:.1f} s)", "bad" if failed else "good")
 

@@ -50,6 +50,9 @@ class Files(Connector):
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink", "table"})
     delivers: ClassVar[Guarantee] = "exactly_once"
     replayable: ClassVar[bool] = True
+    create_hint: ClassVar[str] = (
+        "create the directory, or write a glob such as `in/*.json` for files that arrive later"
+    )
 
     path: PathOption = Field(
         description="A directory; a source also reads a file or a glob such as `in/2026-*/*.json.gz`"
@@ -107,7 +110,7 @@ class Files(Connector):
         path = str(self.path)
         if has_magic(path) or "://" in path or Path(path).exists():
             return None
-        return f"no such file or directory: {path}", CREATE_HINT
+        return f"no such file or directory: {path}", self.create_hint
 
     def mode_problem(self, mode: WriteMode) -> str:
         if has_magic(str(self.path)):
@@ -137,9 +140,6 @@ class Files(Connector):
         from headrace.connectors.files.sink import FilesWriter
 
         return FilesWriter(self)
-
-
-CREATE_HINT = "create the directory, or write a glob such as `in/*.json` for files that arrive later"
 
 
 def _suffix(path: str) -> str:

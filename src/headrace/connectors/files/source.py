@@ -6,7 +6,6 @@ import glob
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.files import CREATE_HINT
 from headrace.connectors.files.store import HadoopStore, local_path, spark_path
 from headrace.connectors.flatten import position_column
 from headrace.errors import SourceError
@@ -67,7 +66,7 @@ class FilesReader:
             raise SourceError(
                 f"no such file or directory: {self._options.path}",
                 where=context.source,
-                hint=CREATE_HINT,
+                hint=self._options.create_hint,
             )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 from headrace.connectors.driver_source import Offset
 from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
 from headrace.connectors.sql.cursor import CursorTable, SafeHighWatermark
 from headrace.connectors.sql.dialect import Session
-from headrace.connectors.sql.options import DatabaseTable
+
+if TYPE_CHECKING:
+    from headrace.connectors.sql.options import DatabaseTable
 
 
 class CursorEnumerator:

@@ -18,12 +18,13 @@ from headrace.connectors.sql.columns import cast_text, existing_columns, select_
 from headrace.connectors.sql.cursor import CursorSplit, CursorTable
 from headrace.connectors.sql.cursor_enumerator import CursorEnumerator
 from headrace.connectors.sql.dialect import Session
-from headrace.connectors.sql.options import DatabaseTable
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
+
+    from headrace.connectors.sql.options import DatabaseTable
 
 _BATCH_ROWS = 10_000
 

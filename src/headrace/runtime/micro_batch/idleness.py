@@ -46,11 +46,15 @@ class IdlenessTicker:
     def start(self) -> None:
         """Start the thread, if a step needs it."""
         if self._event_times or self._clocks:
-            start_thread("idleness", self._tick, on_failure=self._on_failure)
+            start_thread("idleness", self._tick, on_failure=self._fail)
 
     def stop(self) -> None:
         """Stop the thread."""
         self._stopped.set()
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._stopped.is_set():  # the end of a run closes the heartbeats under a tick
+            self._on_failure(error)
 
     def _tick(self) -> None:
         while not self._stopped.wait(PERIOD):

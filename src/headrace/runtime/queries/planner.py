@@ -30,6 +30,7 @@ from headrace.runtime.queries.signatures import check_signatures, sign_state
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.facts import duplicates
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -217,8 +218,17 @@ class QueryPlanner:
                 self._schemas[ref] = lowering.frame(ref).schema
             except PlanError as error:
                 problems += error.problems
+            else:
+                problems += self._duplicate_columns(ref)
         if problems:
             raise PlanError(problems)
+
+    def _duplicate_columns(self, ref: Ref) -> list[Problem]:
+        """Return the columns of an output that only Spark could name, if two have the same name."""
+        where = self.graph.where(self.graph[ref.step])
+        names = duplicates(self._schemas[ref].fieldNames())
+        hint = self.graph[ref.step].duplicate_hint
+        return [Problem(where, f"two columns are called `{name}`", hint) for name in names]
 
 
 def exchange_readers(directory: Path, planned: list[PlannedQuery]) -> dict[Path, list[Path]]:

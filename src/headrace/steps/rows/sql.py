@@ -12,9 +12,10 @@ from pydantic_core import PydanticCustomError
 from headrace.errors import OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
 from headrace.sql.expression_check import check_query
+from headrace.sql.query_check import check_query_columns, selected_columns
 from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.expressions import find_columns, one_line
-from headrace.steps.facts import Facts, union_facts
+from headrace.steps.facts import Facts, duplicates, union_facts
 from headrace.steps.grammar.problems import collect_errors, raise_at
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Expected, SqlText
@@ -47,8 +48,11 @@ class Sql(Node):
         return Facts(change="updates" if self.updates else "none" if change == "table" else change)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
-        for fault in check_query(self.query):
+        columns = {table: plan.facts(ref).columns for table, ref in self.tables}
+        for fault in (*check_query(self.query), *check_query_columns(self.query, columns)):
             yield Finding(fault.problem, fault.hint, ("sql",))
+        for name in duplicates(selected_columns(self.query, columns)):
+            yield Finding(f"two columns are called `{name}`", "rename one of them with `as`", ("sql",))
         if not self.stateful and sql_facts.sorts_rows(self.query):
             what = "a stream has no end, so its rows cannot be sorted"
             yield Finding(what, "sort them in the target system, or use top_n", ("sql",))

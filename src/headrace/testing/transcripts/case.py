@@ -8,14 +8,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from ruamel.yaml.nodes import MappingNode, Node
 
 from headrace import yaml
+from headrace.connectors.files import Files
 from headrace.plan.graph import Graph
+from headrace.steps.rows.lookup import Lookup
 from headrace.streams.pipeline import Pipeline, collecting
 from headrace.testing.transcripts.script import Expect, Line, Restart, Rows, Rules, Watermark
 from headrace.testing.transcripts.script_reading import read_script
@@ -168,7 +170,7 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
             errors.add(case.where, f"`{key}` of the case is missing", _HINT)
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
-    graph = _pipeline(case["pipeline"], pipeline, file, name).check()
+    graph = _find_tables(_pipeline(case["pipeline"], pipeline, file, name).check(), case["pipeline"], file)
     lines = read_script(case["script"], graph)
     through = read_word(case["through"], ("any", "spark")) if "through" in case else "any"
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
@@ -185,6 +187,18 @@ def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
     if not path.exists():
         raise_problem(value.where, f"no pipeline at {path}", "the path is relative to the file of the case")
     return Pipeline.from_yaml(path)
+
+
+def _find_tables(graph: Graph, value: Value, file: str) -> Graph:
+    """Take lookup files from the pipeline's directory if they are not in the working directory."""
+    directory = (Path(file).parent / value.text).parent if isinstance(value, Scalar) else Path(file).parent
+    tables = [(node, node.table) for node in graph.of(Lookup) if isinstance(node.table, Files)]
+    moved = [
+        replace(node, table=table.model_copy(update={"path": str(directory / str(table.path))}))
+        for node, table in tables
+        if table.input_problem() and (directory / str(table.path)).exists()
+    ]
+    return graph.plus(*moved)
 
 
 def _from_python(path: Path, value: Value) -> Pipeline:

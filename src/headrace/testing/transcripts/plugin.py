@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from headrace.testing.transcripts import SUFFIXES
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from headrace.testing.transcripts.report import Outcome
 
 SETTING = "headrace_transcripts"
-SUFFIXES = (".transcript.yaml", ".transcript.yml")
 
 
 class Hooks:

@@ -12,6 +12,7 @@ from headrace.errors import DocumentError, HeadraceError
 from headrace.lowering.decode import as_source_error
 from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.spark.session import open_session
+from headrace.testing.transcripts import SUFFIXES
 from headrace.testing.transcripts.case import Case, InvalidCase, read_case, read_file
 from headrace.testing.transcripts.report import Outcome, Report
 from headrace.testing.transcripts.results.batch import batch_failures, late_outputs
@@ -110,6 +111,19 @@ def files_of(paths: Iterable[str | Path]) -> list[Path]:
         inside = sorted([*path.rglob("*.yaml"), *path.rglob("*.yml")]) if path.is_dir() else [path]
         files += inside
     return files
+
+
+def find_transcripts(directory: str | Path) -> list[Path]:
+    """Return the files named `*.transcript.yaml` below a directory, in order, without hidden directories.
+
+    >>> find_transcripts("examples/card_fraud")
+    [PosixPath('examples/card_fraud/pipeline.transcript.yaml')]
+    """
+    root = Path(directory)
+    files = (path for suffix in SUFFIXES for path in root.rglob(f"*{suffix}"))
+    return sorted(
+        path for path in files if not any(part.startswith(".") for part in path.relative_to(root).parts)
+    )
 
 
 def start_run(case: Case, spark: SparkSession, *, also: tuple[str, ...] = ()) -> SparkRun | KernelRun:
