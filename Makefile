@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test coverage bench soak delivery docs picture pictures matrix kernel archive scala servers clean
+.PHONY: help demo check lint unit test versions coverage bench soak delivery docs picture pictures matrix kernel archive scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -18,6 +18,9 @@ test: export UV_COMPILE_BYTECODE := 1
 # Debian packages of servers that tests use, as command:package. Installed if the command is missing.
 SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl mosquitto:mosquitto redis-server:redis-server \
 	rabbitmq-server:rabbitmq-server chromium:chromium
+
+# Interpreters of the other supported versions, as Debian, python.org or pyenv install them.
+PYTHONS := $(wildcard $(foreach v,3.12 3.13,/usr/bin/python$(v) /usr/local/bin/python$(v) $(HOME)/.pyenv/versions/$(v).*/bin/python$(v)))
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -40,6 +43,13 @@ unit: $(READY)
 
 test: lint kernel scala servers archive ## run all tests, as CI does
 	$(RUN)/pytest $(TESTS)
+
+versions: kernel ## run the unit tests on the other supported versions of Python that are installed
+	@for python in $(PYTHONS); do \
+		environment=.tools/tests-$$(basename $$python); echo "$$python"; \
+		UV_PROJECT_ENVIRONMENT=$$environment $(UV) sync -q --locked --all-extras --python $$python; \
+		$$environment/bin/pytest -q -n 2 -m 'not slow' -p no:cacheprovider tests/unit; \
+	done
 
 coverage: kernel servers archive ## run all tests and list the lines that they do not cover
 	$(RUN)/pytest $(TESTS) --cov=headrace --cov-report=term:skip-covered
