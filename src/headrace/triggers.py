@@ -263,6 +263,8 @@ def emission(**options: Unpack[EmitKeywords]) -> Emission:
     Raises:
         OptionError: an option has an invalid value, or the forms are mixed.
     """
+    if "ttl" in options:
+        raise OptionError("`ttl` is an option of `window`", where="emit", hint='window(..., ttl="1 day")')
     reject_unknown_options(options, EmitKeywords, "emit")
     early, late, trigger = (
         _require_trigger_or_none(options.get(name), f"emit: {name}") for name in ("early", "late", "trigger")
