@@ -38,7 +38,7 @@ class Sample:
 
     seconds: float
     disk: float
-    """MiB in the checkpoint directory."""
+    """MiB in the checkpoint directory, without logs, which are rotated at a fixed size."""
     heap: float
     """MiB of the JVM's heap in use after a collection."""
     state: float
@@ -135,10 +135,14 @@ def _median(samples: Sequence[Sample], name: str) -> float:
     return float(median(getattr(sample, name) for sample in samples))
 
 
+def _is_log(name: str) -> bool:
+    return name.endswith(".jsonl") or ".log" in name
+
+
 def _size(directory: Path) -> int:
     total = 0
     for root, _, names in os.walk(directory):
-        for name in names:
+        for name in (name for name in names if not _is_log(name)):
             try:
                 total += (Path(root) / name).stat().st_size
             except FileNotFoundError:  # deleted while the tree is read

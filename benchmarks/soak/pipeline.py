@@ -105,13 +105,13 @@ def stateless_steps(timed: TimedStream) -> dict[str, Rows]:
 
 def window_steps(timed: TimedStream) -> dict[str, Rows]:
     """Return the panes of windows, some of which feed a second window."""
-    keyed = timed.key_by("k")
+    keyed, rare = timed.key_by("k"), timed.where("v > 99", name="rare").key_by("k")
     tens = keyed.window(windows.tumbling("10 seconds")).aggregate("tens", n="count(*)")
     early = keyed.window(windows.sliding("20 seconds", every="5 seconds")).emit(
         early=triggers.every("2 seconds"), mode="retracting"
     )
     return {
-        "sessions": keyed.window(windows.session("2 seconds")).aggregate("sessions", n="count(*)"),
+        "sessions": rare.window(windows.session("2 seconds")).aggregate("sessions", n="count(*)"),
         "counted": keyed.window(windows.count(20)).aggregate("counted", total="sum(v)"),
         "trailing": keyed.window(windows.trailing("5 seconds")).aggregate("trailing", total="sum(v)"),
         "early": early.aggregate("early", total="sum(v)"),
