@@ -77,7 +77,7 @@ def test_degraded_job_shows_what_happened_since_when_and_the_next_step(
     page = open_page(f"{simulated_url}/jobs/b27d01e4ac88")
     banner = page.locator("#banner")
     expect(banner).to_contain_text("lag above 1 M rows")
-    expect(banner).to_contain_text("First seen 12 min ago")
+    expect(banner).to_contain_text(re.compile(r"First seen 1\d min ago"))  # 12 at the start of the tests
     expect(banner.get_by_role("link", name="how it got here")).to_be_visible()
 
 
