@@ -191,7 +191,7 @@ def delta(of: str, *, by: float, order: Order = "event_time") -> Delta:
     >>> delta("temperature", by=0.5)
     Delta(of='temperature', by=0.5)
     """
-    if not by >= 0:
+    if not isinstance(by, int | float) or not by >= 0:
         raise OptionError(f"expected a number that is not negative, got {by!r}", where="delta: by")
     return Delta(of, by, _require_order(order, "delta"))
 

@@ -75,6 +75,9 @@ class Once(Pattern):
         """
         most = least if most is _UNSET else most
         where = f"times of `{self.elements[-1].name}`"
+        numbers = [least] if most is None else [least, most]
+        if not all(isinstance(number, int) for number in numbers):
+            raise OptionError(f"expected whole numbers, got {least!r} and {most!r}", where=where)
         if least < 0 or most == 0 or (most is not None and most < least):
             raise OptionError(
                 f"expected 0 <= least <= most and most > 0, got {least} and {most}",
@@ -168,7 +171,8 @@ def group(pattern: Pattern) -> Once:
     >>> patterns.step("start", "kind = 's'").followed_by(pair).names
     ('start', 'a', 'b')
     """
-    return Once((Element(_group_name("group", pattern.elements), "first", Group(pattern.elements)),))
+    elements = _elements_of(pattern, "group")
+    return Once((Element(_group_name("group", elements), "first", Group(elements)),))
 
 
 def either(*patterns: Pattern) -> Once:
@@ -183,7 +187,7 @@ def either(*patterns: Pattern) -> Once:
     """
     if len(patterns) < 2:
         raise OptionError(f"expected two or more patterns, got {len(patterns)}", where="either")
-    parts = tuple(pattern.elements for pattern in patterns)
+    parts = tuple(_elements_of(pattern, "either") for pattern in patterns)
     return Once((Element(_group_name("either", parts[0]), "first", Either(parts)),))
 
 
@@ -207,6 +211,14 @@ def _element(contiguity: Contiguity, step: str | Pattern, where: Any = None) -> 
     if isinstance(where, Pattern):
         return replace(_as_element(where), contiguity=contiguity, name=step)
     return Element(step, contiguity, Where(condition_of(where)))
+
+
+def _elements_of(pattern: Pattern, where: str) -> tuple[Element, ...]:
+    if not isinstance(pattern, Pattern):
+        raise OptionError(
+            f"expected a pattern, got {pattern!r}", where=where, hint='such as patterns.step("a", "n > 1")'
+        )
+    return pattern.elements
 
 
 def _as_element(pattern: Pattern) -> Element:

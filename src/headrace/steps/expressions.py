@@ -54,6 +54,22 @@ def to_named_expressions(columns: Mapping[str, Any]) -> Named:
     return tuple((name, expression_of(item)) for name, item in columns.items())
 
 
+def column_names(columns: Any, where: str) -> tuple[str, ...]:
+    """Return the names of a column or of a list of columns.
+
+    >>> column_names("card", "distinct: on")
+    ('card',)
+
+    Raises:
+        OptionError: the value has another type, or is empty.
+    """
+    names = tuple(columns) if isinstance(columns, list | tuple) else (columns,)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        hint = 'such as "card" or ["card", "country"]'
+        raise OptionError(f"expected the names of columns, got {columns!r}", where=where, hint=hint)
+    return names
+
+
 def key_expressions(columns: Sequence[str], named: Mapping[str, Any]) -> Named:
     """Return the keys of `key_by("card", day="to_date(ts)")` as (name, expression) pairs.
 

@@ -197,6 +197,8 @@ class Pipeline:
         """Add a step in Spark SQL over named streams and these tables."""
         from headrace.streams.queried import Queried
 
+        if not isinstance(query, str):
+            raise OptionError(f"expected a query in Spark SQL, got {query!r}", where=f"`{name}`")
         named = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
         return Queried(
             self, self.add(sql_node(name, query, {**named, **tables}, timed=self._tables_with_time()))
@@ -255,6 +257,9 @@ class Pipeline:
         from headrace.explain.explanation import explain
         from headrace.explain.text import drawing, text_of
 
+        if not isinstance(width, int) or width < 1:
+            raise OptionError(f"expected a number of columns, got {width!r}", where="explain: width")
+
         return text_of(drawing(explain(self.check()), width=width))
 
     def run(self, **options: Unpack[RunKeywords]) -> None:
@@ -297,6 +302,8 @@ class Pipeline:
     def add(self, node: Node) -> Ref:
         """Add a node to the plan and return its main output; a duplicate name is a plan error."""
         place = _calling_place()
+        if not isinstance(node.name, str):
+            raise OptionError(f"expected the name of a step as text, got {node.name!r}", where=node.verb)
         if not node.anonymous and not NAME.fullmatch(node.name):
             self._problems.append(
                 Problem(

@@ -12,7 +12,7 @@ from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
-from headrace.steps.expressions import expression_of, to_named_expressions
+from headrace.steps.expressions import column_names, expression_of, to_named_expressions
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.lookup import LookupHow, OnMiss, lookup_node
 
@@ -61,7 +61,8 @@ class Stage:
 
     def drop(self, *columns: str, name: str | None = None) -> Self:
         """Remove columns."""
-        return self._then(Drop(name or self._new_name("drop"), self._ref, columns))
+        names = column_names(columns, "drop")
+        return self._then(Drop(name or self._new_name("drop"), self._ref, names))
 
     def lookup(
         self,

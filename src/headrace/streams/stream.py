@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, 
 from headrace.durations import Duration, microseconds
 from headrace.errors import OptionError, did_you_mean
 from headrace.steps.base import DEAD_LETTERS, Ref
-from headrace.steps.expressions import expression_of, key_expressions, to_named_expressions
+from headrace.steps.expressions import column_names, expression_of, key_expressions, to_named_expressions
 from headrace.steps.joins.sides import OnColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
@@ -72,6 +72,8 @@ class Stream(FunctionVerbs):
         """
         from headrace.streams.timed import TimedStream
 
+        if not isinstance(column, str):
+            raise OptionError(f"expected the name of a column, got {column!r}", where="event_time: column")
         node = EventTime(
             name or self._new_name("event_time"),
             self._ref,
@@ -137,7 +139,7 @@ class Stream(FunctionVerbs):
         With `within`, only duplicates less than this apart in event time are dropped, and state expires.
         Without it, state never expires.
         """
-        columns = (on,) if isinstance(on, str) else tuple(on)
+        columns = column_names(on, "distinct: on")
         length = None if within is None else microseconds(within, where="distinct: within")
         return self._then(Distinct(name or self._new_name("distinct"), self._ref, columns, length))
 

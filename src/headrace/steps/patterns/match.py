@@ -150,6 +150,9 @@ def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Un
 def _measures(where: str, select: Mapping[str, str]) -> Named:
     if not select:
         raise OptionError("select is empty", where=where, hint="remove it to get the matched rows")
+    if not isinstance(select, Mapping):
+        hint = 'such as select={"price": "last(a.price)"}'
+        raise OptionError(f"expected names and measures, got {select!r}", where=where, hint=hint)
     for measure in select.values():
         if not isinstance(measure, str):
             hint = 'a Column cannot refer to steps; write text such as "large.ts"'

@@ -17,7 +17,7 @@ from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, MAIN, Node, Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.endpoints.source import decoding_of
-from headrace.steps.expressions import Opaque
+from headrace.steps.expressions import Opaque, column_names
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.options import ConnectorModel, FormatValue, SchemaValue
 from headrace.steps.grammar.step import Inputs, StepModel
@@ -178,7 +178,7 @@ def lookup_node(
         schema: the schema of the table.
         loading: the other fields of `Lookup`.
     """
-    keys = (on,) if isinstance(on, str) else tuple(on)
+    keys = column_names(on, f"`{name}`: on")
     if not isinstance(table, Connector):
         if not hasattr(table, "schema"):
             hint = "such as connect.files(path=...), or a DataFrame"

@@ -36,8 +36,9 @@ def check_loading(node: Lookup) -> Iterator[Finding]:
     if node.how == "inner" and node.on_miss == "null":
         yield _finding("on_miss", '`how="inner"` drops rows without a match', 'use how="left" for nulls')
     for option, least in (("cache", 0), ("concurrency", 1), ("refresh", 1), ("ttl", 1)):
-        if (value := getattr(node, option)) is not None and value < least:
-            yield _finding(option, f"expected `{option}` of at least {least}, got {value}")
+        value = getattr(node, option)
+        if value is not None and (not isinstance(value, int) or value < least):
+            yield _finding(option, f"expected `{option}` of at least {least}, got {value!r}")
 
 
 def _check_table(node: Lookup) -> Iterator[Finding]:

@@ -44,8 +44,12 @@ class TopN(KeyedNode):
     )
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise OptionError(f"expected n of 1 or more, got {self.n}", where=f"`{self.name}`: n")
+        if not isinstance(self.n, int) or self.n < 1:
+            raise OptionError(
+                f"expected a whole number, 1 or more, got {self.n!r}", where=f"`{self.name}`: n"
+            )
+        if not isinstance(self.order_by, str):
+            raise OptionError(f"expected text, got {self.order_by!r}", where=f"`{self.name}`: order_by")
         parse_order(self.order_by)
 
     @property
