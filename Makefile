@@ -9,7 +9,7 @@ SHELL := /bin/bash
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
 READY := .venv/.ready
-TESTS := tests examples -n 2 --dist loadfile --no-loadscope-reorder --durations=40
+TESTS := tests examples -n 3 --dist loadfile --no-loadscope-reorder --durations=40
 
 # The tests start hundreds of Python processes: write bytecode, and compile packages before the first test.
 export PYTHONDONTWRITEBYTECODE :=

@@ -36,6 +36,27 @@ if PROFILE == "fixed":
     pytest.MonkeyPatch().setattr(providers, "_get_local_constants", Constants)
 
 
+# Tests that mostly wait: for servers, browsers, clocks and processes that they kill.
+WAITING = ("tests/dashboard", "tests/recovery", "tests/services")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mix the files that wait with those that compute, so that the workers use both cores; unit tests are last."""
+    waiting: dict[Path, float] = {}
+    computing: dict[Path, float] = {}
+    position: dict[Path, float] = {}
+    for item in items:
+        place = str(item.path.relative_to(config.rootpath))
+        if place.startswith("tests/unit"):
+            position[item.path] = 1
+        else:
+            group = waiting if place.startswith(WAITING) else computing
+            group.setdefault(item.path, len(group))
+    for group in (waiting, computing):
+        position |= {path: n / len(group) for path, n in group.items()}
+    items.sort(key=lambda item: position[item.path])
+
+
 @cache
 def shared_session() -> SparkSession:
     """A small local Spark as `headrace run` starts it, or the cluster of `MASTER`; the tests share it."""

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headrace.cli.app import app, main
+from headrace.errors import OptionError
 from headrace.jobs.service import JobService
 from tests.services.jobs.conftest import DOCUMENT
 from tests.support.waiting import wait_until
@@ -174,6 +175,16 @@ def test_an_open_address_without_a_user_is_refused(
         main(["serve", "--host", "0.0.0.0", "--port", "0", "--data", str(tmp_path / "data")])
     assert exited.value.code == 2
     assert "headrace users add" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["list"], ["delete", "ada"]])
+def test_users_in_a_directory_without_a_service(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionError, match="there is no job service"):
+        app(["users", *command], standalone_mode=False)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_users_are_added_listed_and_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

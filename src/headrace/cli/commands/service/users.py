@@ -46,7 +46,7 @@ def add(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: St
 @users.command("list")
 def list_(json: AsJson = False, data: Data = _DATA, store: Store = None) -> None:
     """List all users."""
-    with _open(data, store) as principals:
+    with _open(data, store, existing=True) as principals:
         listed = principals.users()
     if json:
         show_json(listed)
@@ -58,7 +58,7 @@ def list_(json: AsJson = False, data: Data = _DATA, store: Store = None) -> None
 @users.command()
 def delete(name: Name, data: Data = _DATA, store: Store = None) -> None:
     """Delete a user with all sessions and tokens."""
-    with _open(data, store) as principals:
+    with _open(data, store, existing=True) as principals:
         if not principals.delete_user(name):
             known = [user["name"] for user in principals.users()]
             raise OptionError(f"unknown user {name!r}", where="users", hint=did_you_mean(name, known))
@@ -82,11 +82,15 @@ def _parse_role(role: str) -> Role:
 
 
 @contextmanager
-def _open(data: Path, store: str | None) -> Iterator[PrincipalStore]:
+def _open(data: Path, store: str | None, *, existing: bool = False) -> Iterator[PrincipalStore]:
+    """Open the store; `existing` rejects a directory without one, which is otherwise created."""
     from headrace.jobs.security.principals import PrincipalStore
     from headrace.jobs.store.database import Database
     from headrace.jobs.store.schema import create_tables
 
+    if existing and store is None and not (data / "jobs.db").exists():
+        hint = "pass --data DIRECTORY, or run the command where the service was started"
+        raise OptionError(f"there is no job service in {data}", where="users", hint=hint)
     database = Database(store or str(data / "jobs.db"))
     try:
         create_tables(database)
