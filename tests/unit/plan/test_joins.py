@@ -148,7 +148,7 @@ def test_explain_shows_the_bound_of_the_state() -> None:
     assert str(graph["j"].state_bound(graph)) == (
         "left rows for 16 minutes and right rows for 1 minute, by event time"
     )
-    assert "no bound: grows with the number of k" in str(graph["o"].state_bound(graph))
+    assert "no bound: grows with the distinct values of k" in str(graph["o"].state_bound(graph))
     assert str(graph["f"].state_bound(graph)) == "the rows of each k of the last 61 minutes"
     assert "left rows for 16 minutes" in str(pipeline.explain())
 

@@ -123,9 +123,9 @@ def test_the_column_that_time_is_made_of_orders_rows_too() -> None:
     ("clause", "grows"),
     [
         ("measures last(A.price) as p pattern (A B)", ""),
-        ("measures match_number() as n pattern (A B)", "the number of symbol"),
-        ("pattern (A B) define B as B.price < prev(B.price)", "the number of symbol"),
-        ("pattern (^ A)", "the number of symbol"),
+        ("measures match_number() as n pattern (A B)", "the distinct values of symbol"),
+        ("pattern (A B) define B as B.price < prev(B.price)", "the distinct values of symbol"),
+        ("pattern (^ A)", "the distinct values of symbol"),
         ("pattern (A+)", "the rows of a match that does not end"),
         ("pattern (A+) within '1 hour'", ""),
     ],

@@ -45,22 +45,22 @@ def build_window(
         (
             build_window(windows.global_window(), n="sort_array(collect_list(v))"),
             "one window of each k, never expired; collect_list keeps values of every row in it; "
-            "no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
+            "no bound: grows with the distinct values of k (window(..., ttl=...) expires idle ones)",
         ),
         (
             build_window(windows.count(3)),
             "the open window of each k, until the row that closes it arrives, and rows up to 1 minute "
-            "behind; no bound: grows with the number of k (window(..., ttl=...) expires idle ones)",
+            "behind; no bound: grows with the distinct values of k (window(..., ttl=...) expires idle ones)",
         ),
         (lambda tx: tx.aggregate("all", n="count(*)"), "one row"),
         (
             lambda tx: tx.key_by("k").aggregate("totals", n="sum(v)"),
-            "one row for each k, never expired; no bound: grows with the number of k "
+            "one row for each k, never expired; no bound: grows with the distinct values of k "
             "(use a window, or window(windows.global_window(), ttl=...) to expire idle ones)",
         ),
         (
             lambda tx: tx.distinct("unique", on="k"),
-            "one entry for each k, never expired; no bound: grows with the number of k (set within=)",
+            "one entry for each k, never expired; no bound: grows with the distinct values of k (set within=)",
         ),
         (
             lambda tx: tx.event_time("ts").distinct("unique", on="k", within="10 minutes"),

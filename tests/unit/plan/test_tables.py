@@ -174,7 +174,7 @@ def test_state_bounds_and_tiers_are_explained() -> None:
     assert bounds == {
         "arrived": "the rows of the table, by item; no bound: grows with the rows of the table",
         "versioned": "the last version of each item, later ones, and the rows of the last 1 minute; "
-        "no bound: grows with the number of item",
+        "no bound: grows with the distinct values of item",
         "live": "all rows of the stream and of the table, by item; no bound: grows with the rows of "
         '`sales:event_time` (at="arrival" keeps no row)',
         "both": "the rows of both tables, by item; no bound: grows with the rows of the tables",

@@ -78,7 +78,7 @@ class Process(KeyedNode):
         if self.declaration.has_ttl:
             return StateBound(f"one entry for each {keys}; values with a ttl expire")
         kept = f"one entry for each {keys}, until its state is empty"
-        return StateBound(kept, f"the number of {keys}", "clear state in a timer, or set ttl=")
+        return StateBound(kept, f"the distinct values of {keys}", "clear state in a timer, or set ttl=")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         yield from note_unrouted(plan, self)

@@ -61,7 +61,7 @@ class AsOfJoin(JoinOn):
         if self.tolerance is not None:
             return StateBound(f"the rows of each {keys} of the last {text(self.tolerance + behind)}")
         kept = f"the latest right row of each {keys}, never expired, and {rows}"
-        return StateBound(kept, f"the number of {keys}", "set tolerance=")
+        return StateBound(kept, f"the distinct values of {keys}", "set tolerance=")
 
     def description(self) -> list[str]:
         return [

@@ -148,7 +148,9 @@ class RowPattern(Node):
         if clause.within is not None:
             kept = f"{kept}, for {text(clause.within)}"
         if keys and clause.remembers_partitions:
-            return StateBound(f"{kept}{waits}, and a few bytes of each {keys}", f"the number of {keys}")
+            return StateBound(
+                f"{kept}{waits}, and a few bytes of each {keys}", f"the distinct values of {keys}"
+            )
         return StateBound(kept + waits)
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:

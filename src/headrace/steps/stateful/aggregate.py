@@ -77,7 +77,7 @@ class Aggregate(KeyedNode):
             return with_rows_in_state(StateBound("one row"), self.aggregates)
         bound = StateBound(
             f"one row for each {self.key_text}, never expired",
-            f"the number of {self.key_text}",
+            f"the distinct values of {self.key_text}",
             "use a window, or window(windows.global_window(), ttl=...) to expire idle ones",
         )
         return with_rows_in_state(bound, self.aggregates)

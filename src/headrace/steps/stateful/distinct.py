@@ -55,7 +55,7 @@ class Distinct(Node):
         on = ", ".join(self.on)
         if self.within is None:
             kept = f"one entry for each {on}, never expired"
-            return StateBound(kept, f"the number of {on}", "set within=")
+            return StateBound(kept, f"the distinct values of {on}", "set within=")
         return StateBound(f"one entry for each {on}, for {text(2 * self.within + out_of_order(plan, self))}")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:

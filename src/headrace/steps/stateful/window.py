@@ -170,7 +170,7 @@ class WindowAggregate(KeyedNode):
         if not self.keys:
             return StateBound(kept + without_ttl)
         hint = "window(..., ttl=...) expires idle ones"
-        return StateBound(kept + without_ttl, f"the number of {self.key_text}", hint)
+        return StateBound(kept + without_ttl, f"the distinct values of {self.key_text}", hint)
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         if self.native:

@@ -151,7 +151,7 @@ class TableJoin(JoinOn):
                 behind = out_of_order(plan, self)
                 waiting = f"the rows of the last {text(behind)}" if behind else "the rows at the watermark"
                 kept = f"the last version of each {keys}, later ones, and {waiting}"
-                return StateBound(kept, f"the number of {keys}")
+                return StateBound(kept, f"the distinct values of {keys}")
             case _ if left.change == "table":
                 return StateBound(f"the rows of both tables, by {keys}", "the rows of the tables")
             case _:

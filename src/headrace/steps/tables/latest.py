@@ -70,7 +70,9 @@ class Latest(KeyedNode):
         keys = self.key_text
         if self.ttl is not None:
             return StateBound(f"one row for each {keys}, removed {text(self.ttl)} after its last row")
-        return StateBound(f"one row for each {keys}, never expired", f"the number of {keys}", "set ttl=")
+        return StateBound(
+            f"one row for each {keys}, never expired", f"the distinct values of {keys}", "set ttl="
+        )
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         yield from note_stateful(plan, self)

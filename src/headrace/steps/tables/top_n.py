@@ -81,7 +81,7 @@ class TopN(KeyedNode):
         keys = self.key_text
         if has_retractions(plan.facts(self.input)):
             return StateBound(f"all rows of the table, by {keys}", "the rows of its input")
-        return StateBound(f"{self.n} rows for each {keys}, never expired", f"the number of {keys}")
+        return StateBound(f"{self.n} rows for each {keys}, never expired", f"the distinct values of {keys}")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         yield from note_stateful(plan, self)
