@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test versions coverage bench soak delivery docs picture pictures matrix kernel archive scala servers clean
+.PHONY: help demo check lint unit test versions coverage bench soak proofs delivery docs picture pictures matrix kernel archive scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -41,7 +41,8 @@ lint: $(READY)
 unit: $(READY)
 	$(RUN)/pytest -q -n 2 -m 'not slow' tests/unit
 
-test: lint kernel scala servers archive ## run all tests, as CI does
+test: $(READY) ## run all tests, as CI does
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line lint scala servers archive
 	$(RUN)/pytest $(TESTS)
 
 versions: kernel ## run the unit tests on the other supported versions of Python that are installed
@@ -60,8 +61,11 @@ bench: kernel ## compare with PySpark, Flink and others; tables and plots in ben
 soak: kernel ## run every kind of step for an hour; fails if disk, heap, state or file descriptors keep growing
 	$(RUN)/python -m benchmarks.soak --minutes 60
 
-delivery: kernel servers ## crash tests: kill runs and brokers, fill disks; updates the tables of the documentation
-	$(RUN)/pytest tests/services/slow_*.py tests/recovery/slow_*.py
+proofs: kernel servers ## run the tests that take minutes: kills on a cluster, full disks, large epochs, no Java; all generated cases
+	$(RUN)/pytest tests -m proof
+	HYPOTHESIS_PROFILE=random $(RUN)/pytest tests/spark/test_*_model.py
+
+delivery: proofs ## the proofs, then kill runs and brokers many times; updates the tables of the documentation
 	$(RUN)/python -m tests.services.test_every_row_once
 	$(RUN)/python -m tests.services.test_every_change_once
 	$(RUN)/python -m tests.services.test_edge_kills --kills 50

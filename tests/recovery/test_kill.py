@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from headrace.testing.delivery.sinks import kill_at_random
 from tests.recovery import payments
 from tests.recovery.conftest import kill_after_each, start
 
-STEPS = ("delivery.staged@2", "files.manifest@1", "files.rolled_forward@1", "sqlite.ledger@2")
-"""One of each phase; `slow_kill.py` has all of them."""
-KILLS = 4
+SAMPLE = ("delivery.staged@2", "files.rolled_forward@1", "sqlite.ledger@2")
+ALL_STEPS = (
+    "delivery.opened@3", "delivery.staged@2", "delivery.committed@1", "files.staged@2", "files.manifest@1",
+    "files.shown@1", "files.cleaned@2", "files.rolled_forward@1", "files.fenced@1", "sqlite.fenced@1", "sqlite.begun@1",
+    "sqlite.staged@1", "sqlite.rows@1", "sqlite.ledger@2", "sqlite.committed@1",
+)  # fmt: skip
+KILLS = 3
 """A sample; `make delivery` kills every pair of a source and a sink at 20 moments."""
 
 
 def test_killed_between_staging_and_commit_every_row_is_there_once(
     tmp_path: Path, undisturbed: dict[str, list[str]]
 ) -> None:
-    kill_after_each(STEPS, tmp_path)
+    kill_after_each(SAMPLE, tmp_path)
+    assert payments.results(tmp_path) == undisturbed
+
+
+@pytest.mark.proof
+def test_killed_after_every_step_of_the_protocol_every_row_is_there_once(
+    tmp_path: Path, undisturbed: dict[str, list[str]]
+) -> None:
+    kill_after_each(ALL_STEPS, tmp_path)
     assert payments.results(tmp_path) == undisturbed
 
 

@@ -54,6 +54,7 @@ def service(tmp_path: Path) -> Iterator[JobService]:
     service.close()
 
 
+@pytest.mark.proof
 def test_job_is_scaled_to_more_executors_and_partitions_with_its_state(
     cluster: SparkCluster, expected: list[tuple[str, int, int]], service: JobService
 ) -> None:
@@ -82,6 +83,7 @@ def test_job_is_scaled_to_more_executors_and_partitions_with_its_state(
     assert rows_of_files() == rows_of_table() == expected
 
 
+@pytest.mark.proof
 def test_dynamic_allocation_starts_with_one_executor_and_adds_another(
     cluster: SparkCluster, expected: list[tuple[str, int, int]]
 ) -> None:

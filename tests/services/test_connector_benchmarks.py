@@ -53,6 +53,7 @@ def test_all_sides_of_a_case_give_the_same_results(
     assert (setting.place / f"connectors_{name}.json").exists()
 
 
+@pytest.mark.proof
 def test_both_ways_from_kafka_to_kafka_write_the_same_records(
     spark: SparkSession, setting: Setting, broker: Any
 ) -> None:
@@ -67,6 +68,7 @@ def test_both_ways_from_kafka_to_kafka_write_the_same_records(
     assert ours[0].count('"v":') == 1
 
 
+@pytest.mark.proof
 def test_upserts_reach_postgres_one_by_one_and_by_headrace(
     spark: SparkSession, setting: Setting, servers: Any
 ) -> None:

@@ -308,6 +308,7 @@ def test_unavailable_server_is_retried_and_a_refusal_ends_the_run(items: Items, 
     log.close()
 
 
+@pytest.mark.proof
 def test_every_polled_row_arrives_although_runs_are_killed(items: Items) -> None:
     def feed(trial: str) -> delivery.Feed:
         items.rows = []

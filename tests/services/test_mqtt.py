@@ -371,6 +371,7 @@ def test_payloads_of_any_kind_are_stored_or_become_dead_letters(
     assert sorted(row["raw"] for row in letters.contents()) == sorted(bad)
 
 
+@pytest.mark.proof
 def test_every_row_is_read_although_runs_and_the_broker_are_killed(tmp_path: Path) -> None:
     broker = mosquitto.start(tmp_path / "broker", port=0)
 

@@ -13,6 +13,8 @@ from benchmarks.patterns.events import OUT_OF_ORDER, CardEvents, answers
 from benchmarks.topics import START, fill
 from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.proof
+
 EVENTS = CardEvents(6_000, cards=20, every=100)
 
 

@@ -200,6 +200,7 @@ def test_errors_name_the_broker_and_the_queue(broker: RabbitServer, tmp_path: Pa
         start(url=f"amqp://127.0.0.1:{port}/")
 
 
+@pytest.mark.proof
 def test_every_row_is_read_although_runs_and_the_broker_are_killed(broker: RabbitServer) -> None:
     def feed(trial: str) -> delivery.Feed:
         name = trial.replace(" ", "-")

@@ -101,7 +101,7 @@ def test_killed_runs_and_servers_lose_and_double_nothing_at_the_source(
     assert report.passed, str(report)
 
 
-@pytest.mark.parametrize("kind", ["stream", "hash"])
+@pytest.mark.parametrize("kind", ["stream", pytest.param("hash", marks=pytest.mark.proof)])
 def test_killed_runs_and_servers_lose_and_double_nothing_at_the_sink(
     spark: SparkSession, server: RedisProcess, name: str, kind: str
 ) -> None:

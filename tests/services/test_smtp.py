@@ -149,6 +149,7 @@ def test_errors_name_the_server() -> None:
         publish(options(box), ROW)
 
 
+@pytest.mark.proof
 def test_killed_runs_and_servers_lose_no_mail(spark: SparkSession) -> None:
     boxes: list[Mailbox] = []
 

@@ -56,7 +56,7 @@ def test_kernel_window_and_python_aggregate_reach_every_sink(
 def test_example_with_a_processor_beside_its_document_gives_the_expected_rows(
     cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All examples: `slow_cluster_examples.py`."""
+    """All examples: `test_cluster_examples.py`."""
     monkeypatch.chdir(copy_of("driver_hours", tmp_path).directory)
     log = tmp_path / "run.log"
     finish(start_run(cluster, log, "pipeline.yaml"), log)
@@ -64,6 +64,7 @@ def test_example_with_a_processor_beside_its_document_gives_the_expected_rows(
     assert in_any_order(rows) == in_any_order(json_rows(Path("expected.jsonl")))
 
 
+@pytest.mark.proof
 def test_rows_are_exact_after_kills_of_driver_executor_and_worker(
     cluster: SparkCluster, expected: list[tuple[str, int, int]]
 ) -> None:

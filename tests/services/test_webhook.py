@@ -150,6 +150,7 @@ def test_errors_name_the_server_and_hide_the_path() -> None:
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.proof
 def test_killed_runs_and_servers_lose_nothing(spark: SparkSession) -> None:
     """The receiver removes duplicates by their keys."""
     with ExitStack() as servers:

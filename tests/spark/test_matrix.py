@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from headrace.testing import Outcome
 
 
-THROUGH_SPARK = ("sliding", "session", "global", "count(every)", "delta", "landmark(reset)", "trailing")
-"""Kinds whose killed cells run as queries: seconds each. Tumbling ones are killed in
-`tests/services/test_every_row_once.py`.
+THROUGH_SPARK = ("sliding", "session", "count(every)", "trailing")
+"""Kinds whose killed cells run as queries: seconds each, one of each way to store the state. Tumbling ones are
+killed in `tests/services/test_every_row_once.py`.
 """
 
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.spark.test_patterns_model import ROWS, SECOND, declare, patterns, script
+from tests.support.effort import examples
 
 from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.lowering.patterns.matches import match_driver
@@ -26,7 +27,7 @@ from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import Rule
 
 COLUMNS = "k string, at int, letter string, __ts timestamp"
-CASES = 25
+CASES = examples(25)
 KINDS = st.sampled_from(["none", "past_last", "to_next"])
 RULES = st.lists(
     st.tuples(patterns(), st.sampled_from([(3, None), (8, None), (8, 3)]), KINDS), min_size=2, max_size=5

@@ -22,6 +22,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return tmp_path
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in SAMPLE], ids=lambda case: case.name)
 def test_both_sides_of_a_case_give_the_same_results(
     spark: SparkSession, case: Any, capsys: pytest.CaptureFixture[str]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.proof
+
 SCRIPT = """
 import json, sys
 from pathlib import Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 from tests.support.servers import Server
 
@@ -9,6 +10,9 @@ from headrace import connect
 from headrace.testing import delivery
 
 
+@pytest.mark.parametrize(
+    "server", ["postgres", pytest.param("mysql", marks=pytest.mark.proof)], indirect=True
+)
 def test_tables_keep_their_promise(spark: SparkSession, server: Server, table: str) -> None:
     made: list[str] = []
 

@@ -1,9 +1,4 @@
-"""Three brokers, and the leader of a partition dies while a pipeline writes.
-
-Too slow for CI; run it by its name:
-
-pytest tests/services/slow_kafka_cluster.py
-"""
+"""Three brokers, and the leader of a partition dies while a pipeline writes."""
 
 from __future__ import annotations
 
@@ -11,11 +6,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
 from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
+
+pytestmark = pytest.mark.proof
 
 
 def test_the_death_of_a_leader_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:

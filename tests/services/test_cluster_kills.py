@@ -1,7 +1,7 @@
 """Kills of drivers, executors and workers of a standalone cluster in mid-run, 20 by default.
 
-`HEADRACE_KILLS=5 pytest tests/services/slow_cluster_kills.py` kills five times, in one run. Every run writes to
-files, SQLite, PostgreSQL and Kafka; all have the rows of an undisturbed run. `make delivery` runs it.
+`HEADRACE_KILLS=5 pytest -m proof tests/services/test_cluster_kills.py` kills five times, in one run. Every run writes to
+files, SQLite, PostgreSQL and Kafka; all have the rows of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from tests.services.clustered_job import (
 )
 from tests.support.servers import Server
 from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.proof
 
 KILLS = int(os.environ.get("HEADRACE_KILLS", "20"))
 PER_RUN = 5

@@ -1,7 +1,7 @@
 """Every example gives its expected rows on a standalone cluster of one master and two workers.
 
-`pytest tests/services/slow_cluster_examples.py` runs the tests of `tests/examples` with `MASTER` set to the cluster;
-`test_spark_cluster.py` has a sample. `make delivery` runs it.
+It runs the tests of `tests/examples` with `MASTER` set to the cluster;
+`test_spark_cluster.py` has a sample.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import pytest
 from headrace.devtools import spark_cluster
 from headrace.devtools.spark_cluster import ClusterOptions, SparkCluster
 from tests.support.examples_at_hand import NAMES
+
+pytestmark = pytest.mark.proof
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_SESSION = ("demo", "every_example", "without_jvm")

@@ -1,8 +1,6 @@
 """Kafka to PostgreSQL in large epochs, killed after every step and at random.
 
-Too slow for CI, whose runs have small epochs; run it by its name:
-
-pytest -s tests/services/slow_large_epochs.py
+CI has small epochs.
 """
 
 from __future__ import annotations
@@ -23,6 +21,8 @@ STEPS = ("fenced", "swept", "prepared", "staged", "begun", "rows", "ledger", "co
 JOB = """
 import sys
 from headrace import Pipeline, connect
+
+pytestmark = pytest.mark.proof
 
 servers, topic, size, url, checkpoint = sys.argv[1:]
 pipeline = Pipeline("large")

@@ -1,13 +1,11 @@
-"""Kafka's sink in the delivery harness, also while its server dies. Too slow for CI; run it by its name:
-
-pytest -s tests/services/slow_kafka_delivery.py
-"""
+"""Kafka's sink in the delivery harness, also while its server dies."""
 
 from __future__ import annotations
 
 import itertools
 import json
 
+import pytest
 from pyspark.sql import SparkSession
 
 from headrace import connect
@@ -15,6 +13,8 @@ from headrace.devtools import kafka_server
 from headrace.devtools.kafka_client import Client
 from headrace.testing import delivery
 from tests.support.topics_held import held
+
+pytestmark = pytest.mark.proof
 
 _numbers = itertools.count()
 

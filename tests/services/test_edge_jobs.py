@@ -21,6 +21,7 @@ from typing import Any
 
 import httpx
 import pika
+import pytest
 
 from headrace.devtools import mosquitto
 from headrace.devtools.ports import free_ports
@@ -30,6 +31,8 @@ from tests.support.http_server import serving
 from tests.support.receiving import stored
 from tests.support.redis_server import running_redis
 from tests.support.waiting import wait_until
+
+pytestmark = pytest.mark.proof
 
 
 @contextmanager

@@ -1,7 +1,4 @@
-"""A broker whose disk is full: the epoch is refused, and delivered once when there is room again.
-
-`make delivery` runs it.
-"""
+"""A broker whose disk is full: the epoch is refused, and delivered once when there is room again."""
 
 from __future__ import annotations
 
@@ -18,6 +15,8 @@ from headrace.errors import DeliveryError
 from tests.support.servers import small_disk
 from tests.support.sinks import deliver
 from tests.support.topics_held import held
+
+pytestmark = pytest.mark.proof
 
 
 def rows(spark: SparkSession, epoch: int) -> DataFrame:
