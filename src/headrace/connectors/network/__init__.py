@@ -1,1 +1,1 @@
-"""Addresses, TLS and web servers of connectors."""
+"""Addresses, TLS, web servers and lookup values of connectors."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
 
-from headrace.connectors.flatten import literal
 from headrace.connectors.lookups import Key, LookupContext, Values
+from headrace.connectors.network.lookup_values import cast_expressions, check_key_template, json_text
 from headrace.connectors.redis.server import RedisServer, decode_text
-from headrace.connectors.templates import template_columns, template_format
-from headrace.errors import SourceError, did_you_mean
+from headrace.connectors.templates import template_format
+from headrace.errors import SourceError
 
 if TYPE_CHECKING:
     from headrace.connectors.redis import Redis
@@ -72,7 +71,7 @@ class RedisKeyReader:
         columns = [*self._table.columns]
         values = [from_json(reply) if reply else None for reply in self._client.mget(names)]
         return [
-            tuple([_text_of(value.get(column)) for column in columns])
+            tuple([json_text(value.get(column)) for column in columns])
             if isinstance(value, dict) and value
             else None
             for value in values
@@ -89,33 +88,7 @@ def redis_table(options: Redis, context: LookupContext) -> RedisTable:
     if template is None:
         hint = 'add hash="card:{card}" or json="card:{card}"'
         raise SourceError("a lookup reads a hash or a JSON value", where=context.step, hint=hint)
-    for column in template_columns(template):
-        if column not in context.on:
-            hint = did_you_mean(column, context.on)
-            raise SourceError(f"unknown key column `{column}` in `{template}`", where=context.step, hint=hint)
-    columns = _cast_expressions(context)
+    check_key_template(template, context)
+    columns = cast_expressions(context)
     as_json = options.json_ is not None
     return RedisTable(options.server, template, context.on, columns, options.retry_seconds, as_json)
-
-
-def _text_of(value: Any) -> str | None:
-    """Return a JSON value as text that Spark casts; lists and objects as JSON.
-
-    >>> _text_of(True), _text_of(1.5), _text_of([1]), _text_of("a"), _text_of(None)
-    ('true', '1.5', '[1]', 'a', None)
-    """
-    if value is None or isinstance(value, str):
-        return value
-    return str(value) if type(value) is int else json.dumps(value)
-
-
-def _cast_expressions(context: LookupContext) -> dict[str, str]:
-    """Return the columns of a lookup's schema without the key, with the expressions that cast their text."""
-    fields = context.schema.fields if context.schema is not None else ()
-    return {field.name: _cast(str(field.type)) for field in fields if field.name not in context.on}
-
-
-def _cast(kind: str) -> str:
-    if kind.lower().startswith(("array", "map", "struct")):
-        return f"from_json({{}}, {literal(kind)})"
-    return f"cast({{}} as {kind})"
