@@ -61,9 +61,8 @@ bench: kernel ## compare with PySpark, Flink and others; tables and plots in ben
 soak: kernel ## run every kind of step for an hour; fails if disk, heap, state or file descriptors keep growing
 	$(RUN)/python -m benchmarks.soak --minutes 60
 
-proofs: kernel servers ## run the tests that take minutes: kills on a cluster, full disks, large epochs, no Java; all generated cases
+proofs: kernel servers ## run the tests that take minutes: kills on a cluster, full disks, large epochs, no Java
 	$(RUN)/pytest tests -m proof
-	HYPOTHESIS_PROFILE=random $(RUN)/pytest tests/spark/test_*_model.py
 
 delivery: proofs ## the proofs, then kill runs and brokers many times; updates the tables of the documentation
 	$(RUN)/python -m tests.services.test_every_row_once

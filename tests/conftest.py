@@ -16,8 +16,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from tests.support.effort import PROFILE
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -30,6 +28,7 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 TIMELESS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fixed", TIMELESS, derandomize=True, database=None)
 settings.register_profile("random", TIMELESS, derandomize=False)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "fixed")
 settings.load_profile(PROFILE)
 if PROFILE == "fixed":
     # Hypothesis also draws constants of those modules of ours that are loaded: which ones depends on the

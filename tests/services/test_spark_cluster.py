@@ -64,7 +64,6 @@ def test_example_with_a_processor_beside_its_document_gives_the_expected_rows(
     assert in_any_order(rows) == in_any_order(json_rows(Path("expected.jsonl")))
 
 
-@pytest.mark.proof
 def test_rows_are_exact_after_kills_of_driver_executor_and_worker(
     cluster: SparkCluster, expected: list[tuple[str, int, int]]
 ) -> None:

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.support import joins_model as model
-from tests.support.effort import examples
 from tests.support.joins_model import Batch, Result, Row
 
 from headrace import windows
@@ -28,9 +27,7 @@ POSITION = "__position struct<source: string, partition: string, offset: bigint>
 HOWS = ("inner", "left", "right", "full", "semi", "anti")
 BOUNDS = ((-3, 3), (0, 4), (-5, -1), (2, 3), (0, 0))
 WHERE = "left.value <= right.value"
-CHECKED = settings(
-    max_examples=examples(700), deadline=None, suppress_health_check=list(HealthCheck), database=None
-)
+CHECKED = settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
 
 @st.composite

@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.support.effort import examples
 from tests.support.patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
 from tests.support.patterns_model import Element as ModelElement
 
@@ -27,7 +26,7 @@ from headrace.steps.base import Ref
 from headrace.steps.patterns.match import Match
 
 SECOND = 1_000_000
-CASES = examples(120)
+CASES = 120
 REPEATS = {"next": "consecutive", "followed_by": "relaxed", "followed_by_any": "combinations"}
 
 

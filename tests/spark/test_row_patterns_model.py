@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.effort import examples
 from tests.support.row_pattern_model import Condition, Match, Model, Row, StuckError
 
 from headrace.lowering.patterns.match_recognize import Expressions
@@ -124,7 +123,7 @@ def clause() -> MatchRecognize:
     return actual.clause
 
 
-@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     pattern=patterns,
     shown=st.sampled_from(["one", "show_empty", "omit_empty", "with_unmatched"]),

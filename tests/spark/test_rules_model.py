@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.spark.test_patterns_model import ROWS, SECOND, declare, patterns, script
-from tests.support.effort import examples
 
 from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.lowering.patterns.matches import match_driver
@@ -27,7 +26,7 @@ from headrace.steps.patterns.match_rules import MatchRules
 from headrace.yaml.rules import Rule
 
 COLUMNS = "k string, at int, letter string, __ts timestamp"
-CASES = examples(25)
+CASES = 25
 KINDS = st.sampled_from(["none", "past_last", "to_next"])
 RULES = st.lists(
     st.tuples(patterns(), st.sampled_from([(3, None), (8, None), (8, 3)]), KINDS), min_size=2, max_size=5

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession, functions
 from tests.support import tables_model as model
-from tests.support.effort import examples
 from tests.support.tables_model import Change, Put
 
 from headrace import windows
@@ -38,9 +37,7 @@ AGGREGATES = {
     "kinds": "count(distinct v)",
     "all": "sort_array(collect_list(v))",
 }
-CHECKED = settings(
-    max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck), database=None
-)
+CHECKED = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 PUTS = st.builds(
     Put,
     id=st.integers(0, 3),

@@ -13,13 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.support.effort import examples
 from tests.support.windows_model import model
 
 from headrace.lowering.windows.operator import WindowDriver
 
 SECOND = 1_000_000
-CASES = examples(300)  # of each of the kinds below
+CASES = 300  # of each of the kinds below
 
 
 @pytest.fixture(scope="module")
