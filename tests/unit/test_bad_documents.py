@@ -10,12 +10,12 @@ from headrace import Pipeline
 from headrace.connectors import registry
 from headrace.errors import DocumentError, PlanError
 
-KINDS = ", ".join(registry.kinds())
-CONNECTORS = ", ".join(sorted(registry.kinds()))
+SOURCES, SINKS, TABLES = (
+    [kind for kind in registry.kinds() if role in registry.connector(kind).roles]
+    for role in ("source", "sink", "table")
+)
 SOURCE_KEYS = ", ".join(
-    sorted(
-        {*registry.kinds(), "event_time", "format", "ingestion_time", "on_error", "processing_time", "schema"}
-    )
+    sorted({*SOURCES, "event_time", "format", "ingestion_time", "on_error", "processing_time", "schema"})
 )
 TYPES = (
     "array, bigint, binary, boolean, byte, date, decimal, double, float, int, integer, interval, long, map, "
@@ -215,7 +215,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a source without a connector",
         source("{schema: id string}"),
-        f"p.yaml:3:7: the source has no connector\n  hint: one of {KINDS}: {{...}}",
+        f"p.yaml:3:7: the source has no connector\n  hint: one of {', '.join(SOURCES)}: {{...}}",
     ),
     (
         "a source that is text",
@@ -226,7 +226,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown connector",
         source("{memroy: {}, schema: id string}"),
-        f"p.yaml:3:8: unknown connector `memroy`\n  hint: did you mean `memory`? Known: {CONNECTORS}",
+        f"p.yaml:3:8: unknown connector `memroy`\n  hint: did you mean `memory`? Known: {', '.join(SOURCES)}",
     ),
     (
         "two connectors",
@@ -640,7 +640,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "lookup without a table",
         step("{from: tx, lookup: {on: id}}"),
-        f"p.yaml:5:25: lookup has no connector\n  hint: one of {KINDS}: {{...}}",
+        f"p.yaml:5:25: lookup has no connector\n  hint: one of {', '.join(TABLES)}: {{...}}",
     ),
     (
         "a concurrency that is text",
@@ -718,7 +718,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a sink without a connector",
         TX + "sinks:\n  out: {from: tx}\n",
-        f"p.yaml:5:8: the sink has no connector\n  hint: one of {KINDS}: {{...}}",
+        f"p.yaml:5:8: the sink has no connector\n  hint: one of {', '.join(SINKS)}: {{...}}",
     ),
     (
         "a sink of an unknown step",

@@ -200,20 +200,21 @@ class ConnectorModel(DocumentModel):
         """Translate the errors about the connector; the base translates others."""
         key, kinds = str(error["loc"][0]) if error["loc"] else "", registry.kinds()
         words = [*(word for word in cls.field_names() if word != "connector"), *cls.siblings]
+        usable = [kind for kind in kinds if cls.role in registry.connector(kind).roles]
         if error["type"] == "missing" and key == "connector":
-            hint = f"one of {', '.join(kinds)}: {{...}}"
+            hint = f"one of {', '.join(usable)}: {{...}}"
             problem = invalid(f"{cls.label} has no connector", hint, kind=MISSING_KEY)
             return None if set(data) - set(words) else problem_at(error["loc"], problem)
         if error["type"] != "extra_forbidden" or len(error["loc"]) > 1:
             return super().translate(error, data)
-        known = (*words, *kinds)
+        known = (*words, *usable)
         if key in kinds:
             first = next(iter(data["connector"]))
             what, hint = f"expected one connector, got `{first}` and `{key}`", "remove one"
         elif "connector" in data or nearest(key, known) in words:
             what, hint = f"unknown key `{key}` in {cls.label}", did_you_mean(key, known)
         else:
-            what, hint = f"unknown connector `{key}`", did_you_mean(key, kinds)
+            what, hint = f"unknown connector `{key}`", did_you_mean(key, usable)
         return problem_at(error["loc"], invalid(what, hint, kind=UNKNOWN_KEY))
 
     def shorten(self, data: dict[str, Any]) -> Any:
