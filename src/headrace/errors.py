@@ -102,6 +102,9 @@ class _ProblemsError(HeadraceError):
         super().__init__("\n".join(map(str, problems)))
         self.problems = tuple(problems)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems,)
+
 
 class DocumentError(_ProblemsError):
     """A document is invalid; `problems` has every problem with its `file:line:column`."""
