@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from headrace.connectors.http.push import PushReceiver
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.devtools.ports import free_ports
 from headrace.errors import SourceError
+from headrace.formats import Csv
 from headrace.testing import delivery
 from tests.support.receiving import receiving, records
 from tests.support.waiting import wait_until
@@ -304,6 +306,43 @@ def test_unavailable_server_is_retried_and_a_refusal_ends_the_run(items: Items, 
     wait_until(lambda: log.failed)
     receiver.stop()
     with pytest.raises(SourceError, match=r"/items/x: the answer has no field `data`(.|\n)*set `items`"):
+        log.plan(0, 1)
+    log.close()
+
+
+def has_received(log: WriteAheadLog, messages: int) -> bool:
+    return log.counters.received == messages
+
+
+def test_rows_that_do_not_fit_the_log_are_dropped_and_polling_continues(items: Items, tmp_path: Path) -> None:
+    source = connect.http(poll=items.url, every="20 milliseconds", overflow="drop_newest")
+    with receiving(source, tmp_path, LogSettings(limit=64_000, overflow="drop_newest")) as log:
+        for answer in range(4):
+            items.rows = [{"id": number, "text": f"{answer}" * 2_000} for number in range(10)]
+            wait_until(partial(has_received, log, 10 * (answer + 1)))
+        assert log.counters.dropped
+        assert not log.failed
+
+
+@pytest.mark.parametrize(
+    ("options", "rows", "reason"),
+    [
+        ({}, [{"id": 1, "text": "x" * 40_000}], "exceed half of `log_limit`"),
+        ({"cursor": "id", "format": "csv"}, [{"id": 1}], "a row has no text or number in `id`"),
+    ],
+)
+def test_answers_that_cannot_be_stored_end_the_run(
+    items: Items, tmp_path: Path, options: dict[str, Any], rows: list[Any], reason: str
+) -> None:
+    items.rows = rows
+    source = connect.http(poll=items.url, **options)
+    encoding = Csv() if "format" in options else None
+    receiver = PullReceiver(source, ReadContext("p", "tx", None, encoding, str(tmp_path)))
+    log = WriteAheadLog(tmp_path / "log", LogSettings(limit=64_000))
+    receiver.start(log)
+    wait_until(lambda: log.failed)
+    receiver.stop()
+    with pytest.raises(SourceError, match=reason):
         log.plan(0, 1)
     log.close()
 

@@ -6,12 +6,10 @@ from pathlib import Path
 
 from headrace.connectors.files import Files
 from headrace.plan.graph import Graph
-from headrace.steps.base import DEAD_LETTERS, Ref
+from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 
 DIRECTORY = "unrouted"
-SIDE_OUTPUTS = ("late", "timeouts", DEAD_LETTERS)
-"""Side outputs that are stored if they have no sink."""
 
 
 def with_unrouted_sinks(graph: Graph, directory: Path) -> Graph:
@@ -21,8 +19,8 @@ def with_unrouted_sinks(graph: Graph, directory: Path) -> Graph:
         Ref(node.name, output)
         for node in graph
         if node.name in needed
-        for output in node.outputs
-        if output in SIDE_OUTPUTS and not graph.consumers[Ref(node.name, output)]
+        for output in node.stored_outputs
+        if not graph.consumers[Ref(node.name, output)]
     ]
     return graph.plus(*(_sink(ref, directory) for ref in unrouted))
 

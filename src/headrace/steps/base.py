@@ -104,6 +104,11 @@ class Node:
         return (MAIN,)
 
     @property
+    def stored_outputs(self) -> tuple[str, ...]:
+        """The side outputs that are stored in files if no step reads them."""
+        return tuple(output for output in self.outputs if output in ("late", "timeouts", DEAD_LETTERS))
+
+    @property
     def key_names(self) -> tuple[str, ...]:
         """The names of its key columns; empty for a step without a key."""
         return tuple(name for name, _ in getattr(self, "keys", ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.base import DEAD_LETTERS, Node, Plan, Ref
 from headrace.steps.traits import Blocks, Differs, RealTimeNote
 
 _ROWS = {"late": "late rows", "timeouts": "timeouts", "dead_letters": "dead letters"}
@@ -12,9 +12,9 @@ _ROWS = {"late": "late rows", "timeouts": "timeouts", "dead_letters": "dead lett
 
 def list_unrouted(plan: Plan, node: Node) -> list[str]:
     """Return the side outputs of a step that no step reads; dead letters only if they are diverted."""
-    if getattr(node, "on_error", "divert") != "divert":
-        return []
-    return [out for out in node.outputs if out in _ROWS and not plan.consumers[Ref(node.name, out)]]
+    diverts = getattr(node, "on_error", "divert") == "divert"
+    stored = (output for output in node.stored_outputs if diverts or output != DEAD_LETTERS)
+    return [output for output in stored if not plan.consumers[Ref(node.name, output)]]
 
 
 def describe_unrouted(output: str) -> str:
@@ -23,13 +23,19 @@ def describe_unrouted(output: str) -> str:
     >>> describe_unrouted("late")
     'unrouted late rows are counted and stored in files'
     """
-    return f"unrouted {_ROWS[output]} are counted and stored in files"
+    return f"unrouted {_rows_of(output)} are counted and stored in files"
 
 
 def note_unrouted(plan: Plan, node: Node) -> Iterator[RealTimeNote]:
     """Yield a note for each side output without a sink, which real-time mode cannot store."""
     for output in list_unrouted(plan, node):
-        yield Blocks(f"{_ROWS[output]} without a sink are stored in files; write .{output} to a Kafka topic")
+        yield Blocks(
+            f"{_rows_of(output)} without a sink are stored in files; write .{output} to a Kafka topic"
+        )
+
+
+def _rows_of(output: str) -> str:
+    return _ROWS.get(output, f"rows of `{output}`")
 
 
 def note_stateful(plan: Plan, node: Node) -> Iterator[RealTimeNote]:

@@ -49,6 +49,7 @@ def test_records_keep_their_bytes() -> None:
         (b'{"n": 1} {"n": 2}', "there is text after the object"),
         (b'{"n": NaN}', "NaN"),
         (b'{"n"', "not valid JSON"),
+        (b'{"n": ' + b"1" * 5_000 + b"}", "a number is too long"),
         (b"\xff", "not valid UTF-8: byte 0"),
         (b'{"n": ' + b"[" * 100_000, "nested too deeply|not valid JSON"),
         (b"[" * 100_000, "expected a JSON object"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import Pipeline, connect
+from headrace import Connector, Pipeline, connect
 from headrace.errors import PlanError
 from headrace.plan.guarantees import require, sink_guarantees
 
@@ -38,3 +38,21 @@ def test_what_a_server_forgets_is_reported() -> None:
     assert guarantee.because.endswith(
         "provided that the server sends lines again that were not on disk when a run died"
     )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        connect.socket(port=9, overflow="drop_newest"),
+        connect.http(listen="127.0.0.1:8080", overflow="drop_oldest"),
+        connect.mqtt(url="mqtt://host", topics=["a"], qos=1, session="clean"),
+        connect.kafka(servers="host:9092", topic="a", on_data_loss="continue"),
+    ],
+    ids=lambda source: source.kind,
+)
+def test_source_that_may_drop_messages_delivers_at_most_once(source: Connector) -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("lines", source, format="json", schema="v int")
+    rows.write("out", connect.sqlite(path="x.db", table="t"))
+    [guarantee] = sink_guarantees(pipeline.check())
+    assert guarantee.guarantee == "at_most_once"

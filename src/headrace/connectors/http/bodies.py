@@ -87,6 +87,8 @@ def _parse(text: str, start: int) -> tuple[Any, int]:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
         raise BodyError(f"not valid JSON: {error}") from None
+    except ValueError as error:  # Python limits the digits of a number
+        raise BodyError(f"a number is too long: {error}") from None
     except RecursionError:
         raise BodyError("the JSON is nested too deeply") from None
 

@@ -17,7 +17,7 @@ from headrace.connectors.durable_files import read_json, write_json
 from headrace.connectors.http.bodies import BodyError, find_items, split_body
 from headrace.connectors.network.requests import is_temporary, token_header
 from headrace.connectors.options import seconds_of
-from headrace.connectors.write_ahead_log import LogClosedError, Message
+from headrace.connectors.write_ahead_log import LogClosedError, LogFullError, Message, MessageTooLargeError
 from headrace.errors import SourceError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class PullReceiver:
                 self._stopped.wait(max(begun + every - time.monotonic(), 0))
         except LogClosedError:
             return
-        except SourceError as error:
+        except Exception as error:
             log.fail(error)
 
     def _poll(self, log: WriteAheadLog) -> None:
@@ -89,11 +89,20 @@ class PullReceiver:
         if digest != self._state.body:
             rows = self._new_rows(response)
             if rows:
-                log.append([message for message, _ in rows])
+                self._store(log, [message for message, _ in rows])
             cursor = self._largest([value for _, value in rows])
             self._state = replace(self._state, cursor=cursor, body=digest)
         self._state = replace(self._state, etag=response.headers.get("etag", ""))
         write_json(self._path, asdict(self._state))
+
+    def _store(self, log: WriteAheadLog, messages: list[Message]) -> None:
+        try:
+            log.append(messages)
+        except LogFullError:
+            return  # dropped and counted, as `overflow` requires
+        except MessageTooLargeError:
+            what = f"the rows of one answer of {self._options.poll} exceed half of `log_limit`"
+            raise SourceError(what, where=self._source, hint="raise it, or request fewer rows") from None
 
     def _request(self) -> httpx.Response | None:
         """Return a response, retrying with backoff; None once the receiver is stopped."""
@@ -148,10 +157,14 @@ class PullReceiver:
 
     def _value(self, record: bytes) -> Any:
         """Return the value of the cursor field."""
-        row = json.loads(record)
-        value = row.get(self._options.cursor)
+        try:
+            row = json.loads(record)
+        except ValueError:
+            row = None
+        value = row.get(self._options.cursor) if isinstance(row, dict) else None
         if not isinstance(value, str | int | float) or isinstance(value, bool):
-            what = f"{self._options.poll}: a row has no text or number in `{self._options.cursor}`: {row}"
+            text = record.decode(errors="replace")
+            what = f"{self._options.poll}: a row has no text or number in `{self._options.cursor}`: {text}"
             raise SourceError(
                 what[:300], where=self._source, hint="set `cursor` to a field that every row has"
             )

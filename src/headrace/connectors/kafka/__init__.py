@@ -201,6 +201,10 @@ class Kafka(MetadataSource):
         return self
 
     @property
+    def source_guarantee(self) -> Guarantee:
+        return "exactly_once" if self.on_data_loss == "fail" else "at_most_once"
+
+    @property
     def offset_identity(self) -> tuple[str, ...]:
         return (self.kind, *subscription.offset_identity(self))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,8 @@ class KinesisService:
         from botocore.config import Config
 
         config = Config(connect_timeout=10, read_timeout=60, retries={"total_max_attempts": 1})
-        return boto3.client("kinesis", region_name=self.region, endpoint_url=self.endpoint, config=config)
+        region = self.region or os.environ.get("AWS_REGION")  # boto3 reads only AWS_DEFAULT_REGION
+        return boto3.client("kinesis", region_name=region, endpoint_url=self.endpoint, config=config)
 
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
         """Return message and hint of an error of the service; None for any other error."""

@@ -138,8 +138,8 @@ class Mqtt(LoggedSource):
         return (self.kind, f"broker {self.address.url}")
 
     @property
-    def source_guarantee(self) -> Guarantee:
-        return "at_least_once" if self.qos else "at_most_once"
+    def received_guarantee(self) -> Guarantee:
+        return "at_least_once" if self.qos and self.session == "persistent" else "at_most_once"
 
     @property
     def sink_guarantee(self) -> Guarantee:

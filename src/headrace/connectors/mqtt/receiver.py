@@ -67,18 +67,23 @@ class MqttReceiver:
 
     def _subscribe(self, session_present: bool) -> None:
         """Subscribe unless the broker has the subscriptions: a new one would send retained messages again."""
-        wanted = list(self._options.topics)
-        recorded = read_json(self._subscriptions, [])
+        wanted = self._wanted_subscriptions
+        recorded = read_json(self._subscriptions, {})
         if session_present and recorded == wanted:
             self._subscribed.set()
             return
         client = self._connection.client
         if session_present and (obsolete := [item for item in recorded if item not in wanted]):
             client.unsubscribe(obsolete)
-        client.subscribe([(item, self._options.qos) for item in wanted])
+        client.subscribe(list(wanted.items()))
+
+    @property
+    def _wanted_subscriptions(self) -> dict[str, int]:
+        """The filters, each with its quality of service."""
+        return dict.fromkeys(self._options.topics, self._options.qos)
 
     def _confirm_subscription(self, _: Any, __: Any, ___: int, reasons: Any, ____: Any) -> None:
-        wanted = list(self._options.topics)
+        wanted = self._wanted_subscriptions
         self._refused_filters = [
             f"`{item}` ({reason})"
             for item, reason in zip(wanted, reasons, strict=False)

@@ -30,7 +30,7 @@ class Socket(LoggedSource):
 
     kind: ClassVar[str] = "socket"
     roles: ClassVar[frozenset[Role]] = frozenset({"source"})
-    source_guarantee: ClassVar[Guarantee] = "exactly_once"
+    received_guarantee: ClassVar[Guarantee] = "exactly_once"
     replay_assumption: ClassVar[str] = "the server sends lines again that were not on disk when a run died"
 
     host: str = Field(default="localhost", min_length=1, description="The server's name or address")

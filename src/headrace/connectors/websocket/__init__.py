@@ -46,7 +46,7 @@ class WebSocket(LoggedSource):
     roles: ClassVar[frozenset[Role]] = frozenset({"source", "sink"})
     delivers: ClassVar[Guarantee] = "at_most_once"
     metadata_types: ClassVar[dict[str, str]] = {"received_at": "timestamp"}
-    source_guarantee: ClassVar[Guarantee] = "at_most_once"
+    received_guarantee: ClassVar[Guarantee] = "at_most_once"
 
     url: SourceOption[_Url | None] = Field(
         default=None, description="The server: `ws://host/feed` or `wss://`"

@@ -51,8 +51,13 @@ class LoggedSource(MetadataSource):
         raise NotImplementedError
 
     @property
-    def source_guarantee(self) -> Guarantee:
+    def received_guarantee(self) -> Guarantee:
+        """The guarantee with which messages reach the log, while it has room."""
         return "at_least_once"
+
+    @property
+    def source_guarantee(self) -> Guarantee:
+        return self.received_guarantee if self.overflow == "backpressure" else "at_most_once"
 
     def reader(self) -> Reader:
         from headrace.connectors.write_ahead_log.source import LogReader

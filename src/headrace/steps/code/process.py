@@ -53,6 +53,10 @@ class Process(KeyedNode):
         sides = [name for name, _ in self.declaration.side_outputs]
         return (MAIN, *sides, *([DEAD_LETTERS] if self.on_error == "divert" else []))
 
+    @property
+    def stored_outputs(self) -> tuple[str, ...]:
+        return self.outputs[1:]
+
     def uses_clock(self, *, timed: bool) -> bool:
         """Return True if keys can be due by the clock."""
         return self.declaration.has_clock_timers or (self.declaration.has_ttl and not timed)
