@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
 from headrace.dashboard.feeds.series import sparkline_of
-from headrace.dashboard.feeds.service import figures_of
+from headrace.dashboard.feeds.service import figures_of, without_rates
 from headrace.dashboard.health import health_of
 from headrace.dashboard.messages import job_message, node_figures
 
@@ -52,6 +54,13 @@ def test_figures_come_from_the_last_tick() -> None:
     tick = {"metrics": metrics, "steps": {"totals": {"rows_in": 7, "balanced": True}}, "queries": {}}
     figures = figures_of(tick)
     assert (figures.watermark_delay, figures.steps["totals"].balanced, figures.p99) == (1.5, True, None)
+
+
+def test_counts_of_a_step_remain_when_the_job_has_ended() -> None:
+    step = StepFigures(rows_in=7, late=1, dead_letters=3, rules={"one": 2}, faults=("two: no pattern",))
+    running = replace(step, rate_in=2.0, busy=0.5)
+    ended = without_rates(JobFigures(rate_in=2.0, dead_letters=3, steps={"totals": running}))
+    assert ended == JobFigures(dead_letters=3, steps={"totals": step})
 
 
 def test_backlog_of_a_busy_step_is_backpressure() -> None:
