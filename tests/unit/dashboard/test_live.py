@@ -31,6 +31,27 @@ def test_node_sums_up_its_folded_steps() -> None:
     assert message["edges"]["tx>totals"] == {"label": "1.5/s", "pressure": True}
 
 
+def test_side_output_has_the_rate_of_the_step_that_reads_it_alone() -> None:
+    names = ("s", "united", "late_sink")
+    nodes = [{"id": name, "parts": [name], "stateful": False} for name in names]
+    targets = {"f": "united", "r": "united", "late": "late_sink"}
+    edges = [
+        {"id": output, "source": "s", "target": target, "output": output}
+        for output, target in targets.items()
+    ]
+    figures = {"united": StepFigures(rate_in=5.0), "late_sink": StepFigures(rate_in=2.0)}
+    job = JobView("1", "fraud", "running", figures=JobFigures(steps={"s": StepFigures()} | figures))
+    message = job_message(job, {"nodes": nodes, "edges": edges})
+    assert [message["edges"][each]["label"] for each in targets] == ["", "", "2/s"]
+
+
+def test_node_has_the_watermark_of_its_stateful_step() -> None:
+    steps = {"totals": StepFigures(watermark="2026-03-02T09:41:20.173Z"), "totals:select": StepFigures()}
+    job = JobView("1", "fraud", "running", figures=JobFigures(steps=steps))
+    node = node_figures(job, {"id": "totals", "parts": list(steps), "stateful": True})
+    assert node["watermark"] == "2026-03-02 09:41:20 UTC"
+
+
 def test_lost_rows_make_a_running_job_broken() -> None:
     steps = {"totals": StepFigures(balanced=False)}
     health = health_of(JobView("1", "fraud", "running", figures=JobFigures(steps=steps)))
