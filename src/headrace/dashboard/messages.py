@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,6 +55,8 @@ def job_message(job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
     """Return the message of the pages of one job."""
     health = health_of(job)
     nodes = {} if graph is None else {node["id"]: node_figures(job, node) for node in graph["nodes"]}
+    edges = [] if graph is None else graph["edges"]
+    into = Counter(edge["target"] for edge in edges)
     return {
         "t": time.time(),
         "severity": health.severity,
@@ -63,7 +66,7 @@ def job_message(job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
         "actions": list(actions_of(job.state)),
         "kpi": kpis_of(job),
         "nodes": nodes,
-        "edges": {} if graph is None else {edge["id"]: _edge(edge, nodes) for edge in graph["edges"]},
+        "edges": {edge["id"]: _edge(edge, nodes, into[edge["target"]] == 1) for edge in edges},
     }
 
 
@@ -137,7 +140,7 @@ def _merge(parts: list[StepFigures]) -> StepFigures:
         busy=max((part.busy for part in parts if part.busy is not None), default=None),
         state_rows=stateful.state_rows,
         state_bytes=stateful.state_bytes,
-        watermark=last.watermark,
+        watermark=next((part.watermark for part in parts if part.watermark), None),
         lag=first.lag,
         accounting=stateful.accounting,
         balanced=stateful.balanced,
@@ -160,10 +163,11 @@ def _is_backpressured(step: StepFigures) -> bool:
     return step.rate_in is not None and step.lag > BACKLOG_SECONDS * step.rate_in
 
 
-def _edge(edge: dict[str, Any], nodes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _edge(edge: dict[str, Any], nodes: dict[str, dict[str, Any]], alone: bool) -> dict[str, Any]:
+    """Return the rate of an edge: that into its target if it is `alone` there, else that of a main output."""
     source, target = nodes[edge["source"]], nodes[edge["target"]]
-    main = source["out"] or target["in"]
-    return {"label": "" if edge["output"] else main, "pressure": target["pressure"]}
+    main = "" if edge["output"] else source["out"] or target["in"]
+    return {"label": (target["in"] if alone else "") or main, "pressure": target["pressure"]}
 
 
 def _rate(value: float | None) -> str:

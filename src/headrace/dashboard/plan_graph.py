@@ -94,15 +94,15 @@ def edges_of(step: Step, parts: list[Step]) -> list[tuple[str, str]]:
 
 
 def _edges(steps: Mapping[str, Step], owners: Mapping[str, str]) -> list[dict[str, Any]]:
-    edges: dict[tuple[str, str], dict[str, Any]] = {}
+    edges: dict[tuple[str, str, str], dict[str, Any]] = {}
     for name, step in steps.items():
         for ref in step["inputs"]:
             producer, output = _split(ref, steps)
             source, target = owners[producer], owners[name]
             if source != target:
                 shared = set(steps[producer].get("queries", ())) & set(step.get("queries", ()))
-                edges[source, target] = {
-                    "id": f"{source}>{target}",
+                edges[source, target, output] = {
+                    "id": f"{source}.{output}>{target}" if output else f"{source}>{target}",
                     "source": source,
                     "target": target,
                     "output": output,

@@ -59,7 +59,7 @@ class Reporter:
         settings["conf"] = hide_secrets(settings["conf"])
         return {"phase": "", "steps": {}, "queries": {}, **tick, **asdict(job), "settings": settings} | {
             "metrics": EMPTY_METRICS | tick.get("metrics", {}) | {"restarts": job.restarts},
-            "alerts": [asdict(alert) for alert in self._engine.firing() if alert.job == job.id],
+            "alerts": [alert.as_json() for alert in self._engine.firing() if alert.job == job.id],
         }
 
     def tick(self, jobs: Sequence[Job]) -> None:

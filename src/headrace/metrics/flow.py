@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import DEAD_LETTERS, Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.rows.columns import Drop, Select, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -46,7 +46,8 @@ def _measured_edges(graph: Graph, queries: list[Query], status: Status) -> Edges
     read = {query.name: query.rows_in for query in status.queries}
     for query in queries:
         if len(query.sources) == 1 and not query.reads and query.name in read:
-            edges.setdefault(Ref(query.sources[0]), read[query.name] - status.dead_letters)
+            source = query.sources[0]
+            edges.setdefault(Ref(source), read[query.name] - status.dead_letters_of.get(source, 0))
     for name, accounting in status.steps.items():
         inputs = graph[name].inputs
         if len(inputs) == 1:
@@ -56,6 +57,9 @@ def _measured_edges(graph: Graph, queries: list[Query], status: Status) -> Edges
     for output, rows in status.unrouted.items():
         step, _, side = output.rpartition(".")
         edges[Ref(step, side)] = rows
+    for step, rows in status.dead_letters_of.items():
+        if getattr(graph[step], "on_error", "") == "divert":
+            edges[Ref(step, DEAD_LETTERS)] = rows
     for sink in graph.sinks:
         if sink.name in status.sinks:
             edges.setdefault(sink.input, status.sinks[sink.name])

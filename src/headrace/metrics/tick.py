@@ -14,7 +14,7 @@ from headrace.metrics.rates import Rates
 from headrace.plan.queries import queries_of
 from headrace.runtime.progress.delays import Delays
 from headrace.runtime.progress.log import parse_time
-from headrace.steps.base import Node
+from headrace.steps.base import DEAD_LETTERS, Node, Ref
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -124,7 +124,7 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
         "rows_in": rows_in,
         "rows_out": status.sinks.get(node.name, rows_out),
         "late": accounting.late if accounting else 0,
-        "dead_letters": status.unrouted.get(f"{node.name}.dead_letters", 0),
+        "dead_letters": _dead_letters(node, edges, status),
     }
     if (ledger_epoch := status.ledgers.get(node.name)) is not None:
         details["ledger_epoch"] = ledger_epoch
@@ -135,6 +135,12 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
         details["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
         details["balanced"] = accounting.balanced
     return details
+
+
+def _dead_letters(node: Node, edges: Edges, status: Status) -> int:
+    """Return the dead letters of a source or function as counted, those of other steps as written."""
+    written = edges.get(Ref(node.name, DEAD_LETTERS), 0)
+    return status.dead_letters_of.get(node.name, written)
 
 
 def _query(query: QueryStatus, rates: Mapping[str, float]) -> dict[str, Any]:

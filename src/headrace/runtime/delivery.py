@@ -74,8 +74,8 @@ class Delivery:
     dead_letters: Mapping[str, DeadLetters] = field(default_factory=dict)
     functions: list[Ref] = field(default_factory=list)
     """Function steps on the micro-batch whose dead letters are delivered."""
-    dead_letter_count: int = 0
-    """Records of this run that could not be decoded."""
+    dead_letter_counts: Mapping[str, int] = field(default_factory=dict)
+    """Dead letters of this run by source or function: records or rows that were diverted or skipped."""
     counts: Counts | None = None
     """The kernel's row counters of the query's stateful step."""
     accounting: AccountingLog | None = None
@@ -181,10 +181,17 @@ class Delivery:
             if not lowering.is_lowered(ref):
                 consume(lowering.frame(ref))
         # Dead letters are complete now that all rows have been read.
-        self.dead_letter_count += sum(dead_letters.count for dead_letters in self.dead_letters.values())
+        self._count_dead_letters()
         of_dead_letters = [sink for sink in sinks if sink.of_dead_letters and not self._can_skip(sink)]
         lowering = lowering.with_frames(self.side_frames(batch) if of_dead_letters else {})
         return [*staged, *(self._stage(sink, lowering, epoch) for sink in of_dead_letters)]
+
+    def _count_dead_letters(self) -> None:
+        """Replace the counts, which other threads read, by those with the present epoch."""
+        before = self.dead_letter_counts
+        self.dead_letter_counts = {
+            step: before.get(step, 0) + dead_letters.count for step, dead_letters in self.dead_letters.items()
+        }
 
     def side_frames(self, batch: DataFrame) -> dict[Ref, DataFrame]:
         """Return the frames of outputs that are collected on the driver: dead letters and faults of rules."""

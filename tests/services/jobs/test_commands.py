@@ -196,5 +196,9 @@ def test_users_are_added_listed_and_deleted(tmp_path: Path, monkeypatch: pytest.
     assert runner.invoke(app, ["users", "token", "ada", *place]).output.startswith("hr_")
     assert runner.invoke(app, ["users", "delete", "ada", *place]).exit_code == 0
     runner.invoke(app, ["users", "token", "ci", *place])
+    listed = runner.invoke(app, ["users", "list", *place]).output
+    assert listed == "ci operator token (command line)\n"
+    [token] = json.loads(runner.invoke(app, ["users", "list", "--json", *place]).output)
+    assert set(token) == {"name", "role", "label", "created", "expires", "kind"}
     assert runner.invoke(app, ["users", "delete", "ci", *place]).output == "ci deleted\n"
     assert runner.invoke(app, ["users", "delete", "ci", *place]).exit_code != 0

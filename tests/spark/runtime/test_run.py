@@ -342,7 +342,8 @@ def test_dead_letters_are_counted_with_divert_and_skip(bench: Bench, tmp_path: P
     rows.write("out", out)
     if on_error == "divert":
         rows.dead_letters.write("taken", taken)
-    assert bench.run(until="caught_up").dead_letters == 1
+    status = bench.run(until="caught_up")
+    assert (status.dead_letters, status.dead_letters_of) == (1, {"rows": 1})
     assert (len(out.contents()), len(taken.contents())) == (1, 1 if on_error == "divert" else 0)
 
 

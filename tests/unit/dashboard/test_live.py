@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
 from headrace.dashboard.feeds.series import sparkline_of
-from headrace.dashboard.feeds.service import figures_of
+from headrace.dashboard.feeds.service import figures_of, without_rates
 from headrace.dashboard.health import health_of
 from headrace.dashboard.messages import job_message, node_figures
 
@@ -27,6 +29,27 @@ def test_node_sums_up_its_folded_steps() -> None:
     message = job_message(job, GRAPH)
     assert message["nodes"]["tx"]["dead_letters"] == 3
     assert message["edges"]["tx>totals"] == {"label": "1.5/s", "pressure": True}
+
+
+def test_side_output_has_the_rate_of_the_step_that_reads_it_alone() -> None:
+    names = ("s", "united", "late_sink")
+    nodes = [{"id": name, "parts": [name], "stateful": False} for name in names]
+    targets = {"f": "united", "r": "united", "late": "late_sink"}
+    edges = [
+        {"id": output, "source": "s", "target": target, "output": output}
+        for output, target in targets.items()
+    ]
+    figures = {"united": StepFigures(rate_in=5.0), "late_sink": StepFigures(rate_in=2.0)}
+    job = JobView("1", "fraud", "running", figures=JobFigures(steps={"s": StepFigures()} | figures))
+    message = job_message(job, {"nodes": nodes, "edges": edges})
+    assert [message["edges"][each]["label"] for each in targets] == ["", "", "2/s"]
+
+
+def test_node_has_the_watermark_of_its_stateful_step() -> None:
+    steps = {"totals": StepFigures(watermark="2026-03-02T09:41:20.173Z"), "totals:select": StepFigures()}
+    job = JobView("1", "fraud", "running", figures=JobFigures(steps=steps))
+    node = node_figures(job, {"id": "totals", "parts": list(steps), "stateful": True})
+    assert node["watermark"] == "2026-03-02 09:41:20 UTC"
 
 
 def test_lost_rows_make_a_running_job_broken() -> None:
@@ -52,6 +75,13 @@ def test_figures_come_from_the_last_tick() -> None:
     tick = {"metrics": metrics, "steps": {"totals": {"rows_in": 7, "balanced": True}}, "queries": {}}
     figures = figures_of(tick)
     assert (figures.watermark_delay, figures.steps["totals"].balanced, figures.p99) == (1.5, True, None)
+
+
+def test_counts_of_a_step_remain_when_the_job_has_ended() -> None:
+    step = StepFigures(rows_in=7, late=1, dead_letters=3, rules={"one": 2}, faults=("two: no pattern",))
+    running = replace(step, rate_in=2.0, busy=0.5)
+    ended = without_rates(JobFigures(rate_in=2.0, dead_letters=3, steps={"totals": running}))
+    assert ended == JobFigures(dead_letters=3, steps={"totals": step})
 
 
 def test_backlog_of_a_busy_step_is_backpressure() -> None:

@@ -55,5 +55,12 @@ sinks:
     assert [edge["output"] for edge in graph["edges"]] == ["", "", "late"]
 
 
+def test_two_outputs_of_a_step_into_the_same_target_are_two_edges() -> None:
+    split = {"name": "s", "verb": "route", "kind": "step", "inputs": [], "outputs": ["f", "r"]}
+    union = {"name": "u", "verb": "union", "kind": "step", "inputs": ["s.f", "s.r"]}
+    edges = graph_of({"steps": [split, union]})["edges"]
+    assert [(edge["id"], edge["output"]) for edge in edges] == [("s.f>u", "f"), ("s.r>u", "r")]
+
+
 def test_place_outside_the_document_has_no_declaration() -> None:
     assert declaration_at("name: p", "pipeline.yaml:7:1") == declaration_at("name: p", "") == ""

@@ -10,6 +10,7 @@ import pytest
 from tests.support.doc_blocks import blocks_of
 
 from headrace.errors import OptionError
+from headrace.jobs.api.models import AlertModel
 from headrace.jobs.store.database import Database
 from headrace.jobs.store.schema import create_tables
 from headrace.metrics.alerts.engine import AlertEngine
@@ -116,6 +117,49 @@ def test_an_alert_that_is_resolved_while_silenced_is_never_sent(store: AlertStor
     for second, lag in [(0, 150), (1, 50), (70, 50)]:
         alerts.evaluate([job(lag=lag)], float(second))
     assert recorder.titles == []
+
+
+def test_a_silence_holds_the_resolution_back_until_it_ends(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG)
+    alerts.evaluate([job(lag=150)], 0.0)
+    store.silence(60.0, "ada", "maintenance", "fraud", None)
+    for second in (1.0, 59.0):
+        alerts.evaluate([job(lag=50)], second)
+    assert recorder.titles == ["fraud: lag firing"]
+    assert AlertModel(**store.of("fraud")[0].as_json()).notified
+    restarted, recorder = engine(store, LAG)
+    for second in (60.0, 61.0):
+        restarted.evaluate([job(lag=50)], second)
+    assert recorder.titles == ["fraud: lag resolved"]
+
+
+def test_a_silence_also_holds_back_what_waits_for_the_group(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG, wait="10 seconds")
+    alerts.evaluate([job(lag=150)], 0.0)
+    store.silence(60.0, "ada", "", None, None)
+    alerts.evaluate([job(lag=150)], 10.0)
+    assert recorder.titles == []
+
+
+def test_a_new_service_sends_what_the_last_one_had_not_sent(store: AlertStore) -> None:
+    first, recorder = engine(store, LAG, wait="10 seconds")
+    first.evaluate([job(lag=150)], 0.0)
+    second, recorder_of_second = engine(store, LAG, wait="10 seconds")
+    for moment in (5.0, 15.0):
+        second.evaluate([job(lag=150)], moment)
+    second.evaluate([job(lag=50)], 20.0)
+    third, recorder_of_third = engine(store, LAG, wait="10 seconds")
+    for moment in (25.0, 35.0, 45.0):
+        third.evaluate([job(lag=50)], moment)
+    sent = [each.titles for each in (recorder, recorder_of_second, recorder_of_third)]
+    assert sent == [[], ["fraud: lag firing"], ["fraud: lag resolved"]]
+
+
+def test_an_alert_that_ends_before_the_group_is_sent_is_notified_as_resolved(store: AlertStore) -> None:
+    alerts, recorder = engine(store, LAG, wait="10 seconds")
+    for second, lag in [(0, 150), (5, 50), (10, 50), (20, 50)]:
+        alerts.evaluate([job(lag=lag)], float(second))
+    assert recorder.titles == ["fraud: lag resolved"]
 
 
 def test_a_mismatch_fires_at_once_and_is_resolved_after_the_period(store: AlertStore) -> None:

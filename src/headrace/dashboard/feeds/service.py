@@ -226,8 +226,11 @@ def without_rates(figures: JobFigures) -> JobFigures:
                 rows_in=step.rows_in,
                 rows_out=step.rows_out,
                 late=step.late,
+                dead_letters=step.dead_letters,
                 accounting=step.accounting,
                 balanced=step.balanced,
+                rules=step.rules,
+                faults=step.faults,
                 ledger_epoch=step.ledger_epoch,
             )
             for name, step in figures.steps.items()

@@ -2,18 +2,18 @@
 const h = React.createElement;
 const {ReactFlow: Flow, Handle, BaseEdge, EdgeLabelRenderer, getBezierPath} = window.ReactFlow;
 
-function layout(plan, {width, height, gap}) {
+function layout(plan, {width, height, gap, extra}) {
   const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: gap, nodesep: gap / 4}).setDefaultEdgeLabel(() => ({}));
-  plan.nodes.forEach(node => graph.setNode(node.id, {width, height}));
+  plan.nodes.forEach(node => graph.setNode(node.id, {width, height: node.stateful ? height + extra : height}));
   plan.edges.forEach(edge => graph.setEdge(edge.source, edge.target));
   dagre.layout(graph);
-  const at = id => ({x: graph.node(id).x - width / 2, y: graph.node(id).y - height / 2});
+  const at = id => ({x: graph.node(id).x - width / 2, y: graph.node(id).y - graph.node(id).height / 2});
   const {width: wide, height: high} = graph.graph();
   return {at, wide, high};
 }
 
 export function mountGraph(element, plan, {figures = null, onSelect = () => {}} = {}) {
-  const size = figures ? {width: 184, height: 88, gap: 88} : {width: 136, height: 48, gap: 40};  // a preview is small
+  const size = figures ? {width: 184, height: 88, gap: 88, extra: 16} : {width: 136, height: 48, gap: 40, extra: 0};  // a preview is small
   const {at, wide, high} = layout(plan, size);
   const least = figures ? 0.72 : 0.45;  // the smallest readable zoom
   let now = figures;
@@ -23,19 +23,20 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
 
   const Step = ({id, data}) => {
     const live = useFigures(message => message?.nodes[id]);
-    const classes = ["step", "is-" + data.kind, live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false || live?.failed ? "broken" : ""];
+    const classes = ["step", "is-" + data.kind, data.stateful ? "stateful" : "", live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false || live?.failed ? "broken" : ""];
     const ends = live && (data.kind === "sink" ? [live.in || live.out] : [live.in, live.out]).filter(Boolean);
     return h("div", {className: classes.join(" ")},
       data.kind !== "source" && h(Handle, {type: "target", position: "left"}),
       h("b", {title: id}, id),
       h("span", {className: "what"}, `${data.verb} · ${data.tier}`),
       live && (ends.length ? h("span", {className: "flowing"}, ends.join(" → ")) : h("span", {className: "about", title: data.facts[0]}, data.facts[0])),
+      live && data.stateful && live.watermark !== "–" && h("span", {className: "time", title: "The watermark, in UTC"}, live.watermark),
       live && h("span", {className: "notes"}, ...notes(live)),
       live?.busy != null && h("i", {className: "busy", style: {"--busy": live.busy}}),
       data.kind !== "sink" && h(Handle, {type: "source", position: "right"}));
   };
   const Link = props => {
-    const [path, x, y] = getBezierPath(props);
+    const {lane} = props.data, [path, x, y] = getBezierPath({...props, sourceY: props.sourceY + lane, targetY: props.targetY + lane});
     const live = useFigures(message => message?.edges[props.id]);
     const hot = live?.pressure ? " hot" : "", moving = live?.label && live.label !== "0/s";
     const transform = `translate(-50%,-50%) translate(${x}px,${y}px)`;
@@ -46,7 +47,11 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
       label && h(EdgeLabelRenderer, null, h("div", {className: "edge-label" + hot, "data-edge": props.id, style: {transform}, title: figures && "Sample rows", onClick: () => figures && onSelect(props.source, props.data.ref)}, hot ? "▲ " + label : label)));
   };
   const nodes = plan.nodes.map(node => ({id: node.id, type: "step", position: at(node.id), data: node, ariaLabel: `${node.id}, ${node.verb}`}));
-  const edges = plan.edges.map(edge => ({...edge, type: "link", data: edge, ariaLabel: `${edge.source} to ${edge.target}`, focusable: false}));
+  const lane = edge => {  // edges between the same nodes are drawn below each other
+    const beside = plan.edges.filter(other => other.source === edge.source && other.target === edge.target);
+    return 20 * (beside.indexOf(edge) - (beside.length - 1) / 2);
+  };
+  const edges = plan.edges.map(edge => ({...edge, type: "link", data: {...edge, lane: lane(edge)}, ariaLabel: `${edge.source} to ${edge.target}`, focusable: false}));
   const nodeTypes = {step: Step}, edgeTypes = {link: Link};
 
   const place = flow => {  // the whole graph if it stays readable, else from its left end

@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api/v1", tags=["alerts"])
 def list_alerts(service: Service, job: str | None = None) -> list[AlertModel]:
     """List alerts, the newest first: of all jobs, or of one."""
     alerts = service.alerts.recent() if job is None else service.alerts.of(job)
-    return [AlertModel(**asdict(alert)) for alert in alerts]
+    return [AlertModel(**alert.as_json()) for alert in alerts]
 
 
 @router.get("/silences")

@@ -6,24 +6,16 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from headrace.metrics.alerts.conditions import COUNTERS, Finding, JobMemory, evaluate
 from headrace.metrics.alerts.notify import Notification, Notifier
 from headrace.metrics.alerts.rules import AlertRule, AlertSettings
-from headrace.metrics.alerts.store import Alert, AlertStore
+from headrace.metrics.alerts.store import RESOLUTION_NOT_SENT, SENT, Alert, AlertStore
 from headrace.metrics.history import History
 
 _Key = tuple[str, str]
-
-
-@dataclass
-class _Group:
-    """Changes of one job that wait for their notification."""
-
-    since: float
-    alerts: dict[str, Alert]
 
 
 class AlertEngine:
@@ -38,8 +30,10 @@ class AlertEngine:
         self._notifiers = list(notifiers)
         self._memories: dict[str, JobMemory] = {}
         self._pending: dict[_Key, float] = {}
-        self._groups: dict[str, _Group] = {}
+        self._since: dict[str, float] = {}
+        """The times since which changes of jobs wait for their notification."""
         self._firing = {(alert.job, alert.rule): alert for alert in store.firing()}
+        self._resolved = {alert.id: alert for alert in store.resolutions_not_sent()}
 
     def evaluate(self, jobs: Iterable[Mapping[str, Any]], now: float | None = None) -> None:
         """Evaluate every rule for every job, then send the notifications that are due."""
@@ -54,8 +48,7 @@ class AlertEngine:
                 if rule.job in (None, job["name"]):
                     self._update(rule, job["id"], evaluate(rule, job, memory, at), at)
         self._remove_deleted(names)
-        self._queue_notifications(at)
-        self._send(names, at)
+        self._notify(names, at)
 
     def firing(self) -> list[Alert]:
         """Return the alerts that fire now."""
@@ -91,37 +84,45 @@ class AlertEngine:
             self._firing[key] = self._store.save(alert)
 
     def _refresh(self, key: _Key, alert: Alert, value: float, message: str) -> None:
-        """Replace value and text of a firing alert, also in a notification that has not been sent."""
-        if (value, message) == (alert.value, alert.message):
-            return
-        self._firing[key] = self._store.save(replace(alert, value=value, message=message))
-        group = self._groups.get(alert.job)
-        if group is not None and alert.id in group.alerts:
-            group.alerts[alert.id] = replace(group.alerts[alert.id], value=value, message=message)
+        """Replace value and text of a firing alert."""
+        if (value, message) != (alert.value, alert.message):
+            self._firing[key] = self._store.save(replace(alert, value=value, message=message))
 
     def _resolve(self, key: _Key, alert: Alert, at: float) -> None:
-        resolved = self._store.save(replace(alert, state="resolved", resolved=at))
+        """Store the end of an alert; it is notified unless a silence held the alert itself back."""
+        due = alert.notified or not self._store.is_silenced(alert, at)
+        notified = RESOLUTION_NOT_SENT if due else alert.notified
+        resolved = self._store.save(replace(alert, state="resolved", resolved=at, notified=notified))
         del self._firing[key]
-        if alert.notified:
-            self._add_to_group(resolved, at)
+        if due:
+            self._resolved[alert.id] = resolved
 
-    def _queue_notifications(self, at: float) -> None:
-        for key, alert in self._firing.items():
-            if not alert.notified and not self._store.is_silenced(alert, at):
-                self._firing[key] = self._store.save(replace(alert, notified=1))
-                self._add_to_group(alert, at)
+    def _notify(self, names: Mapping[str, str], at: float) -> None:
+        """Send the changes of each job that have waited for others; a silence holds them back."""
+        due = self._list_due(at)
+        self._since = {job: self._since.get(job, at) for job in due}
+        for job, alerts in due.items():
+            if at - self._since[job] >= self._settings.wait_seconds:
+                del self._since[job]
+                self._send(Notification(job, names[job], tuple(alerts)))
 
-    def _add_to_group(self, alert: Alert, at: float) -> None:
-        group = self._groups.setdefault(alert.job, _Group(at, {}))
-        group.alerts[alert.id] = alert
+    def _list_due(self, at: float) -> dict[str, list[Alert]]:
+        """Return the changes of each job that have not been sent and are not silenced."""
+        unsent = [alert for alert in self._firing.values() if not alert.notified]
+        due: dict[str, list[Alert]] = {}
+        for alert in (*self._resolved.values(), *unsent):
+            if not self._store.is_silenced(alert, at):
+                due.setdefault(alert.job, []).append(alert)
+        return due
 
-    def _send(self, names: Mapping[str, str], at: float) -> None:
-        for job, group in list(self._groups.items()):
-            if at - group.since >= self._settings.wait_seconds:
-                del self._groups[job]
-                notification = Notification(job, names.get(job, job), tuple(group.alerts.values()))
-                for notifier in self._notifiers:
-                    notifier.send(notification)
+    def _send(self, notification: Notification) -> None:
+        """Send a notification, then store that it was sent: after a crash it is rather sent again."""
+        for notifier in self._notifiers:
+            notifier.send(notification)
+        for alert in notification.alerts:
+            sent = self._store.save(replace(alert, notified=SENT))
+            if self._resolved.pop(alert.id, None) is None:
+                self._firing[alert.job, alert.rule] = sent
 
     def _remove_deleted(self, names: Mapping[str, str]) -> None:
         """Remove deleted jobs."""
@@ -129,3 +130,4 @@ class AlertEngine:
             del self._memories[job]
         for key in [key for key in self._firing if key[0] not in names]:
             del self._firing[key]
+        self._resolved = {each: alert for each, alert in self._resolved.items() if alert.job in names}

@@ -7,7 +7,7 @@ import smtplib
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from email.message import EmailMessage
 from typing import Any, Protocol
 
@@ -44,7 +44,7 @@ class Notification:
             "job": self.job,
             "name": self.name,
             "state": "firing" if firing else "resolved",
-            "alerts": [asdict(alert) for alert in self.alerts],
+            "alerts": [alert.as_json() for alert in self.alerts],
         }
 
 

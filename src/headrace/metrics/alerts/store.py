@@ -8,6 +8,9 @@ from typing import Any
 
 from headrace.jobs.store.database import Database
 
+SENT = 1
+RESOLUTION_NOT_SENT = 2
+
 
 @dataclass(frozen=True)
 class Alert:
@@ -23,7 +26,11 @@ class Alert:
     since: float
     resolved: float | None = None
     notified: int = 0
-    """1 if a notification of it was sent."""
+    """`SENT` if its last change was notified, `RESOLUTION_NOT_SENT` until its end is; otherwise 0."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the alert as programs read it, with `notified` 1 if a change of it was or will be sent."""
+        return asdict(self) | {"notified": int(self.notified > 0)}
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,11 @@ class AlertStore:
         """Return the alerts that fire."""
         rows = self._database.rows("SELECT * FROM alerts WHERE state = 'firing'")
         return [Alert(**row) for row in rows]
+
+    def resolutions_not_sent(self) -> list[Alert]:
+        """Return the resolved alerts whose end has to be notified, in the order of their ends."""
+        query = "SELECT * FROM alerts WHERE state = 'resolved' AND notified = ? ORDER BY resolved"
+        return [Alert(**row) for row in self._database.rows(query, (RESOLUTION_NOT_SENT,))]
 
     def of(self, job: str) -> list[Alert]:
         """Return the alerts of a job, the newest first."""

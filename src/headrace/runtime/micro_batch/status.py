@@ -41,6 +41,7 @@ class RunStatus:
         sinks = [sink for delivery in self._deliveries for sink in delivery.sinks]
         reloaders = [delivery.rules for delivery in self._deliveries if delivery.rules is not None]
         steps = dict(self._row_accounting())
+        dead_letters = self._dead_letters()
         if active:
             self._update_delays()
         self._update_warnings()
@@ -48,7 +49,8 @@ class RunStatus:
         return replace(
             status,
             late=status.late + sum(step.late for step in steps.values()),
-            dead_letters=sum(delivery.dead_letter_count for delivery in self._deliveries),
+            dead_letters=sum(dead_letters.values()),
+            dead_letters_of=dead_letters,
             slowest_partition=self._heartbeats.slowest_partition(),
             ledgers={sink.name: sink.ledger_epoch for sink in sinks if sink.ledger_epoch is not None},
             steps=steps,
@@ -65,6 +67,12 @@ class RunStatus:
         self._update_warnings()
         with contextlib.suppress(Exception):  # the JVM may have exited
             self._update_delays()
+
+    def _dead_letters(self) -> dict[str, int]:
+        """Return the dead letters of each source and function; only one query counts those of a step."""
+        return {
+            step: rows for delivery in self._deliveries for step, rows in delivery.dead_letter_counts.items()
+        }
 
     def _row_accounting(self) -> Iterator[tuple[str, RowAccounting]]:
         for delivery in self._deliveries:

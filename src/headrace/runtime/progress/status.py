@@ -58,6 +58,8 @@ class Status:
     watermark: str | None
     late: int
     dead_letters: int = 0
+    dead_letters_of: dict[str, int] = field(default_factory=dict)
+    """Dead letters of each source and function, whether they are written, stored or skipped."""
     slowest_partition: str | None = None
     """The source partition that determines the watermark, if the source has several."""
     queries: tuple[QueryStatus, ...] = ()

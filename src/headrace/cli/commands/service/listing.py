@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from headrace.cli.terminal.output import show, show_json, show_table
@@ -11,6 +12,8 @@ from headrace.runtime.progress.status_text import format_elapsed, format_time
 
 _STYLES = {"running": "good", "failed": "bad", "killed": "warn", "restarting": "warn"}
 _HEADINGS = ("id", "name", "state", "in", "out", "late", "dead letters", "lag", "p99 ms", "attempts", "age")
+LAST_ATTEMPTS = 5
+"""The attempts that `describe_job` prints; `--json` has all."""
 
 
 def list_jobs(jobs: list[dict[str, Any]]) -> None:
@@ -48,6 +51,8 @@ def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "owner", job["owner"]
     yield "version", job["version"]
     yield "attempts", f"{job['attempts']}, {job['restarts']} restarts"
+    for attempt in job.get("history", ())[-LAST_ATTEMPTS:]:
+        yield f"attempt {attempt['number']}", _describe_attempt(attempt)
     yield "pid", str(job["pid"] or "-")
     if job["exit_reason"]:
         yield "exit reason", job["exit_reason"]
@@ -59,6 +64,15 @@ def _facts(job: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "watermark", format_time(metrics["watermark"]) if metrics["watermark"] else "-"
     yield "lag", _number(metrics["lag"])
     yield "latency", ", ".join(f"{name} {_number(latency[name])} ms" for name in ("p50", "p95", "p99"))
+
+
+def _describe_attempt(attempt: dict[str, Any]) -> str:
+    """Return start, duration and exit reason of an attempt; only the first line of the reason."""
+    started = f"started {format_time(datetime.fromtimestamp(attempt['started'], UTC).isoformat()[:19])} UTC"
+    if attempt["ended"] is None:
+        return started
+    reason = (attempt["exit_reason"] or "unknown").partition("\n")[0]
+    return f"{started}, ended after {format_elapsed(attempt['ended'] - attempt['started'])}: {reason}"
 
 
 def _number(value: float | None) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 users = typer.Typer(no_args_is_help=True, help="Add, list and delete users and tokens of a job service.")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a user.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a user, or of the holder of a token.")]
 RoleOption = Annotated[str, typer.Option("--role", metavar="ROLE", help="viewer, operator or admin.")]
 Data = Annotated[Path, typer.Option(metavar="DIRECTORY", help="The data directory of the service.")]
 Store = Annotated[
@@ -45,22 +45,23 @@ def add(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: St
 
 @users.command("list")
 def list_(json: AsJson = False, data: Data = _DATA, store: Store = None) -> None:
-    """List all users."""
+    """List all users and the tokens in force; a token itself cannot be read again."""
     with _open(data, store, existing=True) as principals:
-        listed = principals.users()
+        listed = [*({**user, "kind": "user"} for user in principals.users()), *_list_tokens(principals)]
     if json:
         show_json(listed)
-    else:
-        for user in listed:
-            show(f"{user['name']} {user['role']}")
+        return
+    for each in listed:
+        label = f" token ({each['label']})" if each["kind"] == "token" else ""
+        show(f"{each['name']} {each['role']}{label}")
 
 
 @users.command()
 def delete(name: Name, data: Data = _DATA, store: Store = None) -> None:
-    """Delete a user with all sessions and tokens."""
+    """Delete a user with all sessions and tokens, or all tokens of a name without a user."""
     with _open(data, store, existing=True) as principals:
         if not principals.delete_user(name):
-            known = [user["name"] for user in principals.users()]
+            known = [each["name"] for each in (*principals.users(), *_list_tokens(principals))]
             raise OptionError(f"unknown user {name!r}", where="users", hint=did_you_mean(name, known))
     show(f"{name} deleted")
 
@@ -71,6 +72,11 @@ def token(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: 
     chosen = _parse_role(role)
     with _open(data, store) as principals:
         typer.echo(principals.issue_token(name, chosen, "command line"))
+
+
+def _list_tokens(principals: PrincipalStore) -> list[dict[str, Any]]:
+    tokens = principals.tokens()
+    return [{"name": token.pop("owner"), **token, "kind": "token"} for token in tokens]
 
 
 def _parse_role(role: str) -> Role:

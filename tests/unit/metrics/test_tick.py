@@ -1,0 +1,51 @@
+"""Rows and dead letters of each step in a tick."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace import Pipeline, connect
+from headrace.metrics.tick import TickBuilder
+from headrace.runtime.progress.status import QueryStatus, Status
+
+SCHEMA = "a int"
+
+
+def read(pipeline: Pipeline, name: str, on_error: Any = "divert") -> Any:
+    source = connect.files(path=f"/data/{name}")
+    return pipeline.read(name, source, format="json", schema=SCHEMA, on_error=on_error)
+
+
+def steps_of(pipeline: Pipeline, queries: dict[str, int], **counts: Any) -> Any:
+    read_rows = tuple(QueryStatus(name, 0, rows) for name, rows in queries.items())
+    status = Status(True, sum(queries.values()), 0, 0.0, None, None, 0, queries=read_rows, **counts)
+    return TickBuilder(pipeline.check()).build(status)["steps"]
+
+
+def test_dead_letters_of_a_source_are_no_rows_of_that_source_alone() -> None:
+    pipeline = Pipeline("two")
+    for name in ("a", "b"):
+        rows = read(pipeline, name)
+        rows.write(f"out_{name}", connect.console())
+        rows.where("a > 0", name=f"positive_{name}").write(f"some_{name}", connect.console())
+    dead = {"a": 5, "b": 0}
+    steps = steps_of(pipeline, {"a": 10, "b": 10}, dead_letters=5, dead_letters_of=dead)
+    assert [steps[name]["dead_letters"] for name in ("a", "b")] == [5, 0]
+    assert [steps[name]["rows_in"] for name in ("positive_a", "positive_b")] == [5, 10]
+    assert [steps[name]["rows_in"] for name in ("out_a", "out_b")] == [5, 10]
+
+
+@pytest.mark.parametrize("on_error", ["divert", "skip"])
+def test_dead_letters_are_counted_at_their_source_if_they_are_written_or_skipped(on_error: Any) -> None:
+    pipeline = Pipeline("one")
+    rows = read(pipeline, "a", on_error)
+    rows.write("out", connect.console())
+    sinks = {"out": 5}
+    if on_error == "divert":
+        rows.dead_letters.where("position > 3", name="some").write("dead", connect.console())
+        sinks["dead"] = 2
+    steps = steps_of(pipeline, {"a": 10}, dead_letters=5, dead_letters_of={"a": 5}, sinks=sinks)
+    assert (steps["a"]["dead_letters"], steps["out"]["rows_in"]) == (5, 5)
+    assert on_error == "skip" or (steps["some"]["rows_in"], steps["dead"]["rows_out"]) == (5, 2)
