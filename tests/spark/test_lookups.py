@@ -80,6 +80,18 @@ def test_rows_without_a_match_become_dead_letters(
     ]
 
 
+def test_dead_letter_keeps_an_input_column_called_reason(
+    spark: SparkSession, tmp_path: Path, homes: Connector
+) -> None:
+    pipeline, out = Pipeline("reasons"), connect.memory()
+    rows = connect.memory(rows=[{"card": "b", "reason": "gift"}])
+    stream = pipeline.read("tx", rows, schema="card string, reason string")
+    stream.lookup("home", homes, on="card", on_miss="dead_letter").dead_letters.write("out", out)
+    pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
+    [row] = out.contents()
+    assert (row["input_reason"], row["reason"]) == ("gift", "no row of sqlite `homes` has card = b")
+
+
 def test_table_with_several_rows_of_a_key_multiplies_rows(
     spark: SparkSession, tmp_path: Path, homes: Connector
 ) -> None:

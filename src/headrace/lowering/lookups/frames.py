@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.flatten import quote_name
 from headrace.errors import PlanError, Problem
+from headrace.functions.failures import REASON, rename_reserved
 from headrace.lowering.expressions import HIDDEN, hidden_columns, visible_columns
 from headrace.lowering.lookups.worker import NO_COLUMNS, LookupTask, lookup_function
 from headrace.spark.gateway import java_column, kernel
@@ -72,7 +73,8 @@ def lookup_output(node: Lookup, ref: Ref, rows: DataFrame) -> DataFrame:
     values = (F.coalesce(F.col(quote_name(name)).cast("string"), F.lit("null")) for name in node.on)
     key = (F.concat(F.lit(f"{name} = "), value) for name, value in zip(node.on, values, strict=True))
     reason = F.concat(F.lit(f"no row of {node.table_name} has "), F.concat_ws(" and ", *key))
-    return rows.where(~F.col(MATCHED)).drop(MATCHED, MATCH).withColumn("reason", reason)
+    missed = rows.where(~F.col(MATCHED)).drop(MATCHED, MATCH)
+    return missed.toDF(*rename_reserved(missed.columns, (REASON,))).withColumn(REASON, reason)
 
 
 def _pack(columns: Mapping[str, Column]) -> Column:

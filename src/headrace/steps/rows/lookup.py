@@ -13,6 +13,7 @@ from headrace.connectors.roles import check_role
 from headrace.durations import text
 from headrace.errors import OptionError
 from headrace.formats import Format
+from headrace.functions.failures import REASON, rename_reserved
 from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, MAIN, Node, Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
@@ -102,7 +103,7 @@ class Lookup(Node):
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         columns = inputs[0].columns
         if output == DEAD_LETTERS:
-            return Facts(columns=None if columns is None else (*columns, "reason"))
+            return Facts(columns=None if columns is None else (*rename_reserved(columns, (REASON,)), REASON))
         if columns is None or self.schema is None:
             return replace(inputs[0], columns=None)
         added = (name for name in self.schema.names if name not in self.on)
