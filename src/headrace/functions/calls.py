@@ -78,13 +78,29 @@ def close_all(instances: dict[str, Callee]) -> None:
 
 
 def call_each(
-    callee: Callee, rows: Iterable[Any], name: str, *, concurrency: int, timeout: float | None
+    callee: Callee,
+    rows: Iterable[Any],
+    name: str,
+    *,
+    concurrency: int,
+    timeout: float | None,
+    collect: Callable[[Any], Any] | None = None,
 ) -> list[Any]:
-    """Call the function once per row; return the result or `Failure` of each row, in order."""
+    """Call the function once per row; return the result or `Failure` of each row, in order.
+
+    Args:
+        callee: the function.
+        rows: its arguments.
+        name: the function's name in failures.
+        concurrency: the maximum number of concurrent calls of an async function.
+        timeout: the timeout of a call, in seconds.
+        collect: applied to each result of a function that is not async, as part of its call.
+    """
     if callee.loop is not None:
         calls = _call_concurrently(callee.function, list(rows), name, concurrency, timeout)
         return callee.loop.run_until_complete(calls)
-    function = callee.function if timeout is None else _limit_calls(callee.function, timeout)
+    function = callee.function if collect is None else _collect_results(callee.function, collect)
+    function = function if timeout is None else _limit_calls(function, timeout)
     results: list[Any] = []
     append, remaining = results.append, iter(rows)
     while True:
@@ -95,6 +111,10 @@ def call_each(
             append(describe_failure(error, name))
         else:
             return results
+
+
+def _collect_results(function: Callable[..., Any], collect: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda row: collect(function(row))
 
 
 def _limit_calls(function: Callable[..., Any], timeout: float) -> Callable[[Any], Any]:

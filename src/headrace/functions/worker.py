@@ -121,24 +121,24 @@ class FunctionLoop:
         names = [*self._call.output.names, *carried, FAILED, ROW]
         return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload, numbers], names=names)
 
-    def _call_rows(self, batch: pyarrow.RecordBatch) -> list[Any]:
+    def _call_rows(
+        self, batch: pyarrow.RecordBatch, collect: Callable[[Any], Any] | None = None
+    ) -> list[Any]:
         visible, call = select_visible(batch), self._call
         rows = iterate_rows(visible, self._row_type(visible))
-        return call_each(self._callee, rows, call.name, concurrency=call.concurrency, timeout=call.timeout)
+        limits: Any = {"concurrency": call.concurrency, "timeout": call.timeout}
+        return call_each(self._callee, rows, call.name, **limits, collect=collect)
 
     def _map(self, batch: pyarrow.RecordBatch) -> BatchResult:
         results = self._call_rows(batch)
         return self._convert(results, range(len(results)))
 
     def _flat_map(self, batch: pyarrow.RecordBatch) -> BatchResult:
-        """Collect the rows of each result; they may come from a generator, which may raise."""
+        """Collect the rows of each call; they may come from a generator, which may raise or take long."""
         results: list[Any] = []
         origin: list[int] = []
-        for at, result in enumerate(self._call_rows(batch)):
-            try:
-                rows = [result] if isinstance(result, Failure) else [*_require_rows(result)]
-            except RAISED as error:
-                rows = [describe_failure(error, self._call.name)]
+        for at, result in enumerate(self._call_rows(batch, _collect_rows)):
+            rows = [result] if isinstance(result, Failure) else result
             results += rows
             origin += [at] * len(rows)
         return self._convert(results, origin)
@@ -239,12 +239,12 @@ class BatchResult:
     times: pyarrow.Array | None = None
 
 
-def _require_rows(results: Any) -> Iterable[Any]:
+def _collect_rows(results: Any) -> list[Any]:
     if results is None or isinstance(results, str | bytes | dict):
         raise WrongResult(
             f"returned {type(results).__name__} {str(results)[:80]}, expected an iterable of rows"
         )
-    return results  # type: ignore[no-any-return]
+    return [*results]
 
 
 def _drop_failed(
