@@ -13,7 +13,7 @@ import types
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.functions.failures import RAISED, Failure, describe_failure
+from headrace.functions.failures import RAISED, describe_failure
 
 _WORKER = "__headrace_worker__"
 """A module of the worker process that holds the instances: code sent by value has no module there."""
@@ -32,9 +32,11 @@ class Callee:
         self._hook("open")
 
     def close(self) -> None:
-        """Call the user's `close`."""
+        """Call the user's `close`; the instance cannot be used after it."""
         with contextlib.suppress(Exception):
             self._hook("close")
+        if self.loop is not None:
+            self.loop.close()
 
     def _hook(self, name: str) -> None:
         hook = getattr(self.instance, name, None) if not inspect.isroutine(self.instance) else None
@@ -133,13 +135,20 @@ async def _call_concurrently(
     async def call(row: Any) -> Any:
         async with free:
             try:
-                return await asyncio.wait_for(function(row), timeout)
-            except TimeoutError:
-                return Failure(f"TimeoutError: no result after {timeout:g} seconds ({name})", "")
+                async with asyncio.timeout(timeout) as limit:
+                    return await function(row)
             except RAISED as error:
-                return describe_failure(error, name)
+                return describe_failure(_timeout_error(error, timeout) if limit.expired() else error, name)
 
     return await asyncio.gather(*(call(row) for row in rows))
+
+
+def _timeout_error(error: BaseException, seconds: float | None) -> BaseException:
+    """Return the error of a call that took too long, with the line at which it waited."""
+    if not isinstance(error, TimeoutError) or seconds is None:
+        return error
+    waited = error.__cause__.__traceback__ if error.__cause__ is not None else None
+    return TimeoutError(f"no result after {seconds:g} seconds").with_traceback(waited)
 
 
 @contextlib.contextmanager
