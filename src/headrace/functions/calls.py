@@ -82,7 +82,7 @@ def close_all(instances: dict[str, Callee]) -> None:
 def call_each(
     callee: Callee,
     rows: Iterable[Any],
-    name: str,
+    definition: str,
     *,
     concurrency: int,
     timeout: float | None,
@@ -93,13 +93,13 @@ def call_each(
     Args:
         callee: the function.
         rows: its arguments.
-        name: the function's name in failures.
+        definition: the text of `describe_definition`, for failures.
         concurrency: the maximum number of concurrent calls of an async function.
         timeout: the timeout of a call, in seconds.
         collect: applied to each result of a function that is not async, as part of its call.
     """
     if callee.loop is not None:
-        calls = _call_concurrently(callee.function, list(rows), name, concurrency, timeout)
+        calls = _call_concurrently(callee.function, list(rows), definition, concurrency, timeout)
         return callee.loop.run_until_complete(calls)
     function = callee.function if collect is None else _collect_results(callee.function, collect)
     function = function if timeout is None else _limit_calls(function, timeout)
@@ -110,7 +110,7 @@ def call_each(
             for row in remaining:
                 append(function(row))
         except RAISED as error:
-            append(describe_failure(error, name))
+            append(describe_failure(error, definition))
         else:
             return results
 
@@ -128,7 +128,11 @@ def _limit_calls(function: Callable[..., Any], timeout: float) -> Callable[[Any]
 
 
 async def _call_concurrently(
-    function: Callable[..., Any], rows: Sequence[Any], name: str, concurrency: int, timeout: float | None
+    function: Callable[..., Any],
+    rows: Sequence[Any],
+    definition: str,
+    concurrency: int,
+    timeout: float | None,
 ) -> list[Any]:
     free = asyncio.Semaphore(concurrency)
 
@@ -138,7 +142,8 @@ async def _call_concurrently(
                 async with asyncio.timeout(timeout) as limit:
                     return await function(row)
             except RAISED as error:
-                return describe_failure(_timeout_error(error, timeout) if limit.expired() else error, name)
+                cause = _timeout_error(error, timeout) if limit.expired() else error
+                return describe_failure(cause, definition)
 
     return await asyncio.gather(*(call(row) for row in rows))
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 ERROR_PREFIX = "headrace function"
@@ -35,17 +38,34 @@ class Failure:
     traceback: str
 
 
-def describe_failure(error: BaseException, function: str) -> Failure:
-    """Return the reason of an exception, with the last line of the user's code, and the user's traceback."""
+def describe_failure(error: BaseException, definition: str) -> Failure:
+    """Return the reason of an exception, with the last line of the user's code, and the user's traceback.
+
+    If no user code was running, the reason ends with the definition: the text of `describe_definition`.
+    """
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if not _is_internal(frame.filename)
     ]
-    place = (
-        f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else f" ({function})"
-    )
+    last = frames[-1] if frames else None
+    place = definition if last is None else f"{last.filename}:{last.lineno} in {last.name}"
     reason = str(error) if isinstance(error, WrongResult) else f"{type(error).__name__}: {error}".rstrip(": ")
     text = "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)])
-    return Failure(f"{reason}{place}", text)
+    return Failure(f"{reason} ({place})", text)
+
+
+def describe_definition(target: Any, name: str) -> str:
+    """Return file, first line and name of a function, or of the method of a class that is called per row."""
+    kind = target if isinstance(target, type) else type(target)
+    methods = (target, getattr(kind, "__call__", None), getattr(kind, "process", None))  # noqa: B004
+    codes = [code for method in methods if (code := _code_of(method)) is not None]
+    return f"{codes[0].co_filename}:{codes[0].co_firstlineno} in {name}" if codes else name
+
+
+def _code_of(function: Any) -> CodeType | None:
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None) if inspect.isroutine(function) else None
+    return code if isinstance(code, CodeType) else None
 
 
 def _is_internal(file: str) -> bool:

@@ -48,6 +48,8 @@ class Processor:
     declared_timers: ClassVar[dict[str, Timer]] = {}
     side_outputs: ClassVar[dict[str, SideOutput]] = {}
     _visit: Any = None
+    _stateful_function: Any = None
+    """The user's function, if the class is not the user's."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -136,6 +138,31 @@ def test_the_timeout_of_a_call_includes_the_rows_of_its_generator() -> None:
     assert [row["n"] for row in good] == [0, 2] * 2
     assert sorted(failed) == [1, 4]
     assert failed[1]["reason"].startswith("TimeoutError: no result after 0.05 seconds (")
+
+
+class Lookup:
+    def __call__(self, row: Any) -> Any:
+        return 7
+
+
+async def wait(row: Any) -> Any:
+    return 7
+
+
+@pytest.mark.parametrize("kind", ["map", "flat_map", "filter", "map_batches"])
+@pytest.mark.parametrize("target", [lambda row: 7, functools.partial(lambda n, row: n, 7), Lookup, Lookup()])
+def test_a_wrong_result_names_the_line_of_the_function(kind: str, target: Any) -> None:
+    output = pyarrow.schema([("n", pyarrow.int64() if kind == "filter" else pyarrow.string())])
+    _, failed = run(kind, target, 1, output)
+    code = getattr(target, "func", target)
+    code = code if inspect.isfunction(code) else Lookup.__call__
+    assert failed[0]["reason"].startswith("returned int")
+    assert failed[0]["reason"].endswith(f" ({__file__}:{code.__code__.co_firstlineno} in f)")
+
+
+def test_a_wrong_result_of_an_async_function_names_its_line() -> None:
+    _, failed = run("map", wait, 1)
+    assert failed[0]["reason"].endswith(f" ({__file__}:{wait.__code__.co_firstlineno} in f)")
 
 
 def test_one_column_takes_plain_values() -> None:
