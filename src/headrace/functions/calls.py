@@ -13,7 +13,7 @@ import types
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.functions.failures import RAISED, describe_failure
+from headrace.functions.failures import RAISED, describe_definition, describe_failure, open_message
 
 _WORKER = "__headrace_worker__"
 """A module of the worker process that holds the instances: code sent by value has no module there."""
@@ -67,10 +67,19 @@ def open_callee(token: str, step: str, target: Any) -> Callee:
     instances: dict[str, Callee] = worker.__dict__["instances"]
     name = f"{step} {token}"
     if name not in instances:
-        instances[name] = Callee(target)
+        instances[name] = _open(step, target)
         while len(instances) > _MAX_INSTANCES:
             instances.pop(next(iter(instances))).close()
     return instances[name]
+
+
+def _open(step: str, target: Any) -> Callee:
+    try:
+        return Callee(target)
+    except RAISED as error:
+        name = getattr(target, "__qualname__", type(target).__qualname__)
+        failure = describe_failure(error, describe_definition(target, name))
+        raise RuntimeError(open_message(step, name, failure)) from error
 
 
 def close_all(instances: dict[str, Callee]) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 ERROR_PREFIX = "headrace function"
 """Begins the message of a failure that ends the run; the driver finds it in Spark's error."""
+CANNOT_OPEN = "cannot open "
+"""Follows the step in the message of a class that failed before its first row."""
 ARROW, PANDAS, POLARS = "pyarrow", "pandas", "polars"
 """The libraries of frames that functions take."""
 REASON, TRACEBACK = "reason", "traceback"
@@ -77,6 +79,11 @@ def stop_message(step: str, row: Any, failure: Failure) -> str:
     text_of_row = repr(row)
     text_of_row = text_of_row if len(text_of_row) <= 300 else f"{text_of_row[:300]}..."
     return f"{ERROR_PREFIX} [{step}] {text_of_row}: {failure.reason}".replace("\n", " ")
+
+
+def open_message(step: str, name: str, failure: Failure) -> str:
+    """Return the message that ends a run because a class cannot be created or opened; it must be one line."""
+    return f"{ERROR_PREFIX} [{step}] {CANNOT_OPEN}{name}: {failure.reason}".replace("\n", " ")
 
 
 def dead_letter_names(names: list[str]) -> list[str]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from headrace.functions.calls import Callee, call_each
+from headrace import Pipeline, connect
+from headrace.functions.calls import Callee, call_each, open_callee
+from headrace.lowering.code.failures import as_user_code_error
 
 
 @pytest.fixture
@@ -52,3 +54,45 @@ def test_an_async_call_that_times_out_names_the_line_at_which_it_waits(
     assert failure.reason.startswith("TimeoutError: no result after 0.01 seconds (")
     assert failure.reason.endswith(f"test_calls.py:{f.__code__.co_firstlineno + 1} in f)")
     assert "asyncio.Event().wait()" in failure.traceback
+
+
+class Unopened:
+    def open(self) -> None:
+        raise FileNotFoundError("no model\nat /models")
+
+    def __call__(self, row: Any) -> Any:
+        return row
+
+
+class NeedsArgument:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __call__(self, row: Any) -> Any:
+        return row
+
+
+def test_a_class_that_cannot_be_opened_names_step_and_line() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        open_callee("token", "scored", Unopened)
+    line = Unopened.open.__code__.co_firstlineno + 1
+    what = f"cannot open Unopened: FileNotFoundError: no model at /models ({__file__}:{line} in open)"
+    assert str(caught.value) == f"headrace function [scored] {what}"
+    pipeline = Pipeline("models")
+    tx = pipeline.read("tx", connect.memory(rows=[]), schema="n int")
+    tx.map("scored", Unopened, output="n int").write("out", connect.memory())
+    translated = as_user_code_error(pipeline.graph, caught.value)
+    assert translated is not None
+    assert translated.what == what
+    assert translated.where.endswith("`scored`")
+    assert translated.hint == (
+        "it failed before its first row. No row is lost: the next run processes the micro-batch again"
+    )
+
+
+def test_a_class_that_cannot_be_created_names_step_and_line() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        open_callee("token", "scored", NeedsArgument)
+    line = NeedsArgument.__call__.__code__.co_firstlineno
+    assert str(caught.value).startswith("headrace function [scored] cannot open NeedsArgument: TypeError: ")
+    assert str(caught.value).endswith(f" ({__file__}:{line} in NeedsArgument)")
