@@ -45,6 +45,10 @@ class Callee:
             (self.loop or asyncio.new_event_loop()).run_until_complete(_wait(result))
 
 
+Instances = dict[tuple[str, str], Callee]
+"""The instances of a worker by step and token."""
+
+
 async def _wait(result: Awaitable[Any]) -> None:
     await result
 
@@ -58,19 +62,32 @@ def is_async(target: Any) -> bool:
 
 
 def open_callee(token: str, step: str, target: Any) -> Callee:
-    """Return this worker's instance of a step's code; the oldest is closed if there are too many."""
+    """Return this worker's instance of a step's code.
+
+    The first instance of other code for the step closes the ones before it. Code that the worker has opened
+    before does not, so that two runs that have a step of the same name do not close each other's each time.
+    """
+    instances, seen = _worker_instances()
+    name = (step, token)
+    if name not in instances:
+        if name not in seen:
+            close_all(instances, [other for other in instances if other[0] == step])
+        instances[name] = _open(step, target)
+        seen.add(name)
+        close_all(instances, list(instances)[:-_MAX_INSTANCES])
+    return instances[name]
+
+
+def _worker_instances() -> tuple[Instances, set[tuple[str, str]]]:
+    """Return the instances of this worker, and the names of all that it has opened."""
     worker = sys.modules.get(_WORKER)
     if worker is None:
         worker = sys.modules[_WORKER] = types.ModuleType(_WORKER)
-        worker.__dict__["instances"] = {}
-        atexit.register(close_all, worker.__dict__["instances"])
-    instances: dict[str, Callee] = worker.__dict__["instances"]
-    name = f"{step} {token}"
-    if name not in instances:
-        instances[name] = _open(step, target)
-        while len(instances) > _MAX_INSTANCES:
-            instances.pop(next(iter(instances))).close()
-    return instances[name]
+        instances: Instances = {}
+        worker.__dict__.update(instances=instances, seen=set())
+        # Spark's forked workers leave without it; it serves workers that Spark does not fork.
+        atexit.register(lambda: close_all(instances, list(instances)))
+    return worker.__dict__["instances"], worker.__dict__["seen"]
 
 
 def _open(step: str, target: Any) -> Callee:
@@ -82,10 +99,10 @@ def _open(step: str, target: Any) -> Callee:
         raise RuntimeError(open_message(step, name, failure)) from error
 
 
-def close_all(instances: dict[str, Callee]) -> None:
-    """Close every instance of the worker."""
-    for callee in instances.values():
-        callee.close()
+def close_all(instances: Instances, names: Iterable[tuple[str, str]]) -> None:
+    """Remove instances from the worker and close them."""
+    for name in names:
+        instances.pop(name).close()
 
 
 def call_each(

@@ -65,7 +65,7 @@ class Processor:
         """Prepare the instance; called once in each worker, before the first row."""
 
     def close(self) -> None:
-        """Release what `open` has acquired; called when a worker ends."""
+        """Release what `open` has acquired; called when the worker opens other code for the step."""
 
     def process(self, row: Any) -> Iterable[Any] | None:
         """Process one row; yield rows of `output`, or return None."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -54,6 +55,54 @@ def test_an_async_call_that_times_out_names_the_line_at_which_it_waits(
     assert failure.reason.startswith("TimeoutError: no result after 0.01 seconds (")
     assert failure.reason.endswith(f"test_calls.py:{f.__code__.co_firstlineno + 1} in f)")
     assert "asyncio.Event().wait()" in failure.traceback
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin as a worker without instances."""
+    monkeypatch.delitem(sys.modules, "__headrace_worker__", raising=False)
+
+
+def make_model(log: list[str], name: str) -> type:
+    """Return a class that notes when it is opened and closed."""
+
+    class Model:
+        def open(self) -> None:
+            log.append(f"open {name}")
+
+        def close(self) -> None:
+            log.append(f"close {name}")
+
+        def __call__(self, row: Any) -> Any:
+            return row
+
+    return Model
+
+
+@pytest.mark.usefixtures("worker")
+def test_other_code_of_a_step_closes_the_instance_before_it() -> None:
+    log: list[str] = []
+    old, new, other = (make_model(log, name) for name in ("old", "new", "other"))
+    for token, step, model in [("1", "a", old), ("2", "b", other), ("1", "a", old), ("3", "a", new)]:
+        open_callee(token, step, model)
+    assert log == ["open old", "open other", "close old", "open new"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_two_runs_with_a_step_of_the_same_name_keep_their_instances() -> None:
+    log: list[str] = []
+    models = {name: make_model(log, name) for name in ("first", "second")}
+    for token in ["first", "second"] * 5:
+        open_callee(token, "a", models[token])
+    assert log == ["open first", "close first", "open second", "open first"]
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_worker_closes_the_oldest_of_too_many_instances() -> None:
+    log: list[str] = []
+    for number in range(33):
+        open_callee("token", f"step {number}", make_model(log, str(number)))
+    assert [line for line in log if line.startswith("close")] == ["close 0"]
 
 
 class Unopened:
