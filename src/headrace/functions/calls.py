@@ -13,7 +13,7 @@ import types
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from headrace.functions.failures import RAISED, Failure, describe_failure
+from headrace.functions.failures import RAISED, describe_definition, describe_failure, open_message
 
 _WORKER = "__headrace_worker__"
 """A module of the worker process that holds the instances: code sent by value has no module there."""
@@ -32,15 +32,21 @@ class Callee:
         self._hook("open")
 
     def close(self) -> None:
-        """Call the user's `close`."""
+        """Call the user's `close`; the instance cannot be used after it."""
         with contextlib.suppress(Exception):
             self._hook("close")
+        if self.loop is not None:
+            self.loop.close()
 
     def _hook(self, name: str) -> None:
         hook = getattr(self.instance, name, None) if not inspect.isroutine(self.instance) else None
         result = hook() if callable(hook) else None
         if inspect.isawaitable(result):
             (self.loop or asyncio.new_event_loop()).run_until_complete(_wait(result))
+
+
+Instances = dict[tuple[str, str], Callee]
+"""The instances of a worker by step and token."""
 
 
 async def _wait(result: Awaitable[Any]) -> None:
@@ -56,35 +62,73 @@ def is_async(target: Any) -> bool:
 
 
 def open_callee(token: str, step: str, target: Any) -> Callee:
-    """Return this worker's instance of a step's code; the oldest is closed if there are too many."""
-    worker = sys.modules.get(_WORKER)
-    if worker is None:
-        worker = sys.modules[_WORKER] = types.ModuleType(_WORKER)
-        worker.__dict__["instances"] = {}
-        atexit.register(close_all, worker.__dict__["instances"])
-    instances: dict[str, Callee] = worker.__dict__["instances"]
-    name = f"{step} {token}"
+    """Return this worker's instance of a step's code.
+
+    The first instance of other code for the step closes the ones before it. Code that the worker has opened
+    before does not, so that two runs that have a step of the same name do not close each other's each time.
+    """
+    instances, seen = _worker_instances()
+    name = (step, token)
     if name not in instances:
-        instances[name] = Callee(target)
-        while len(instances) > _MAX_INSTANCES:
-            instances.pop(next(iter(instances))).close()
+        if name not in seen:
+            close_all(instances, [other for other in instances if other[0] == step])
+        instances[name] = _open(step, target)
+        seen.add(name)
+        close_all(instances, list(instances)[:-_MAX_INSTANCES])
     return instances[name]
 
 
-def close_all(instances: dict[str, Callee]) -> None:
-    """Close every instance of the worker."""
-    for callee in instances.values():
-        callee.close()
+def _worker_instances() -> tuple[Instances, set[tuple[str, str]]]:
+    """Return the instances of this worker, and the names of all that it has opened."""
+    worker = sys.modules.get(_WORKER)
+    if worker is None:
+        worker = sys.modules[_WORKER] = types.ModuleType(_WORKER)
+        instances: Instances = {}
+        worker.__dict__.update(instances=instances, seen=set())
+        # Spark's forked workers leave without it; it serves workers that Spark does not fork.
+        atexit.register(lambda: close_all(instances, list(instances)))
+    return worker.__dict__["instances"], worker.__dict__["seen"]
+
+
+def _open(step: str, target: Any) -> Callee:
+    try:
+        return Callee(target)
+    except RAISED as error:
+        name = getattr(target, "__qualname__", type(target).__qualname__)
+        failure = describe_failure(error, describe_definition(target, name))
+        raise RuntimeError(open_message(step, name, failure)) from error
+
+
+def close_all(instances: Instances, names: Iterable[tuple[str, str]]) -> None:
+    """Remove instances from the worker and close them."""
+    for name in names:
+        instances.pop(name).close()
 
 
 def call_each(
-    callee: Callee, rows: Iterable[Any], name: str, *, concurrency: int, timeout: float | None
+    callee: Callee,
+    rows: Iterable[Any],
+    definition: str,
+    *,
+    concurrency: int,
+    timeout: float | None,
+    collect: Callable[[Any], Any] | None = None,
 ) -> list[Any]:
-    """Call the function once per row; return the result or `Failure` of each row, in order."""
+    """Call the function once per row; return the result or `Failure` of each row, in order.
+
+    Args:
+        callee: the function.
+        rows: its arguments.
+        definition: the text of `describe_definition`, for failures.
+        concurrency: the maximum number of concurrent calls of an async function.
+        timeout: the timeout of a call, in seconds.
+        collect: applied to each result of a function that is not async, as part of its call.
+    """
     if callee.loop is not None:
-        calls = _call_concurrently(callee.function, list(rows), name, concurrency, timeout)
+        calls = _call_concurrently(callee.function, list(rows), definition, concurrency, timeout)
         return callee.loop.run_until_complete(calls)
-    function = callee.function if timeout is None else _limit_calls(callee.function, timeout)
+    function = callee.function if collect is None else _collect_results(callee.function, collect)
+    function = function if timeout is None else _limit_calls(function, timeout)
     results: list[Any] = []
     append, remaining = results.append, iter(rows)
     while True:
@@ -92,9 +136,13 @@ def call_each(
             for row in remaining:
                 append(function(row))
         except RAISED as error:
-            append(describe_failure(error, name))
+            append(describe_failure(error, definition))
         else:
             return results
+
+
+def _collect_results(function: Callable[..., Any], collect: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda row: collect(function(row))
 
 
 def _limit_calls(function: Callable[..., Any], timeout: float) -> Callable[[Any], Any]:
@@ -106,20 +154,32 @@ def _limit_calls(function: Callable[..., Any], timeout: float) -> Callable[[Any]
 
 
 async def _call_concurrently(
-    function: Callable[..., Any], rows: Sequence[Any], name: str, concurrency: int, timeout: float | None
+    function: Callable[..., Any],
+    rows: Sequence[Any],
+    definition: str,
+    concurrency: int,
+    timeout: float | None,
 ) -> list[Any]:
     free = asyncio.Semaphore(concurrency)
 
     async def call(row: Any) -> Any:
         async with free:
             try:
-                return await asyncio.wait_for(function(row), timeout)
-            except TimeoutError:
-                return Failure(f"TimeoutError: no result after {timeout:g} seconds ({name})", "")
+                async with asyncio.timeout(timeout) as limit:
+                    return await function(row)
             except RAISED as error:
-                return describe_failure(error, name)
+                cause = _timeout_error(error, timeout) if limit.expired() else error
+                return describe_failure(cause, definition)
 
     return await asyncio.gather(*(call(row) for row in rows))
+
+
+def _timeout_error(error: BaseException, seconds: float | None) -> BaseException:
+    """Return the error of a call that took too long, with the line at which it waited."""
+    if not isinstance(error, TimeoutError) or seconds is None:
+        return error
+    waited = error.__cause__.__traceback__ if error.__cause__ is not None else None
+    return TimeoutError(f"no result after {seconds:g} seconds").with_traceback(waited)
 
 
 @contextlib.contextmanager

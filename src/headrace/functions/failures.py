@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 ERROR_PREFIX = "headrace function"
 """Begins the message of a failure that ends the run; the driver finds it in Spark's error."""
+CANNOT_OPEN = "cannot open "
+"""Follows the step in the message of a class that failed before its first row."""
 ARROW, PANDAS, POLARS = "pyarrow", "pandas", "polars"
 """The libraries of frames that functions take."""
 REASON, TRACEBACK = "reason", "traceback"
@@ -35,17 +40,34 @@ class Failure:
     traceback: str
 
 
-def describe_failure(error: BaseException, function: str) -> Failure:
-    """Return the reason of an exception, with the last line of the user's code, and the user's traceback."""
+def describe_failure(error: BaseException, definition: str) -> Failure:
+    """Return the reason of an exception, with the last line of the user's code, and the user's traceback.
+
+    If no user code was running, the reason ends with the definition: the text of `describe_definition`.
+    """
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if not _is_internal(frame.filename)
     ]
-    place = (
-        f" ({frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else f" ({function})"
-    )
+    last = frames[-1] if frames else None
+    place = definition if last is None else f"{last.filename}:{last.lineno} in {last.name}"
     reason = str(error) if isinstance(error, WrongResult) else f"{type(error).__name__}: {error}".rstrip(": ")
     text = "".join([*traceback.format_list(frames), *traceback.format_exception_only(error)])
-    return Failure(f"{reason}{place}", text)
+    return Failure(f"{reason} ({place})", text)
+
+
+def describe_definition(target: Any, name: str) -> str:
+    """Return file, first line and name of a function, or of the method of a class that is called per row."""
+    kind = target if isinstance(target, type) else type(target)
+    methods = (target, getattr(kind, "__call__", None), getattr(kind, "process", None))  # noqa: B004
+    codes = [code for method in methods if (code := _code_of(method)) is not None]
+    return f"{codes[0].co_filename}:{codes[0].co_firstlineno} in {name}" if codes else name
+
+
+def _code_of(function: Any) -> CodeType | None:
+    while isinstance(function, functools.partial):
+        function = function.func
+    code = getattr(inspect.unwrap(function), "__code__", None) if inspect.isroutine(function) else None
+    return code if isinstance(code, CodeType) else None
 
 
 def _is_internal(file: str) -> bool:
@@ -57,6 +79,11 @@ def stop_message(step: str, row: Any, failure: Failure) -> str:
     text_of_row = repr(row)
     text_of_row = text_of_row if len(text_of_row) <= 300 else f"{text_of_row[:300]}..."
     return f"{ERROR_PREFIX} [{step}] {text_of_row}: {failure.reason}".replace("\n", " ")
+
+
+def open_message(step: str, name: str, failure: Failure) -> str:
+    """Return the message that ends a run because a class cannot be created or opened; it must be one line."""
+    return f"{ERROR_PREFIX} [{step}] {CANNOT_OPEN}{name}: {failure.reason}".replace("\n", " ")
 
 
 def dead_letter_names(names: list[str]) -> list[str]:

@@ -20,7 +20,14 @@ import pyarrow
 from headrace.functions.batch_note import BatchNote
 from headrace.functions.calls import call_each, open_callee, time_limit
 from headrace.functions.dead_letters import FAILED, ROW, encode_dead_letter
-from headrace.functions.failures import RAISED, Failure, WrongResult, describe_failure, stop_message
+from headrace.functions.failures import (
+    RAISED,
+    Failure,
+    WrongResult,
+    describe_definition,
+    describe_failure,
+    stop_message,
+)
 from headrace.functions.frames import to_columns, to_frame
 from headrace.functions.logs import label_output
 from headrace.functions.results import OutputColumns, Values
@@ -66,6 +73,7 @@ class FunctionLoop:
         add_paths(call.paths)
         self._call = call
         self._columns = OutputColumns(call.output)
+        self._definition = describe_definition(call.target, call.name)
         self._callee = open_callee(call.token, call.step, call.target)
         self._rows: Any = None
         self._apply: Callable[[pyarrow.RecordBatch], BatchResult] = {
@@ -121,24 +129,24 @@ class FunctionLoop:
         names = [*self._call.output.names, *carried, FAILED, ROW]
         return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload, numbers], names=names)
 
-    def _call_rows(self, batch: pyarrow.RecordBatch) -> list[Any]:
+    def _call_rows(
+        self, batch: pyarrow.RecordBatch, collect: Callable[[Any], Any] | None = None
+    ) -> list[Any]:
         visible, call = select_visible(batch), self._call
         rows = iterate_rows(visible, self._row_type(visible))
-        return call_each(self._callee, rows, call.name, concurrency=call.concurrency, timeout=call.timeout)
+        limits: Any = {"concurrency": call.concurrency, "timeout": call.timeout}
+        return call_each(self._callee, rows, self._definition, **limits, collect=collect)
 
     def _map(self, batch: pyarrow.RecordBatch) -> BatchResult:
         results = self._call_rows(batch)
         return self._convert(results, range(len(results)))
 
     def _flat_map(self, batch: pyarrow.RecordBatch) -> BatchResult:
-        """Collect the rows of each result; they may come from a generator, which may raise."""
+        """Collect the rows of each call; they may come from a generator, which may raise or take long."""
         results: list[Any] = []
         origin: list[int] = []
-        for at, result in enumerate(self._call_rows(batch)):
-            try:
-                rows = [result] if isinstance(result, Failure) else [*_require_rows(result)]
-            except RAISED as error:
-                rows = [describe_failure(error, self._call.name)]
+        for at, result in enumerate(self._call_rows(batch, _collect_rows)):
+            rows = [result] if isinstance(result, Failure) else result
             results += rows
             origin += [at] * len(rows)
         return self._convert(results, origin)
@@ -177,7 +185,7 @@ class FunctionLoop:
                 rows.append(convert(result))
             except Exception as error:
                 rows.append(())
-                failures.setdefault(at, describe_failure(error, self._call.name))
+                failures.setdefault(at, describe_failure(error, self._definition))
         return rows
 
     def _filter(self, batch: pyarrow.RecordBatch) -> BatchResult:
@@ -187,7 +195,7 @@ class FunctionLoop:
                 failures[at] = result
             elif not isinstance(result, bool) and type(result).__name__ not in ("bool_", "bool"):
                 wrong = WrongResult(f"returned {type(result).__name__} {result!r}, expected True or False")
-                failures[at] = describe_failure(wrong, self._call.name)
+                failures[at] = describe_failure(wrong, self._definition)
             elif result:
                 kept.append(at)
         origin = pyarrow.array(kept, type=pyarrow.int64())
@@ -203,7 +211,7 @@ class FunctionLoop:
             columns = to_columns(result, self._call.output)
             return self._with_times(batch, columns)
         except RAISED as error:
-            failure = describe_failure(error, self._call.name)
+            failure = describe_failure(error, self._definition)
             columns = [pyarrow.nulls(0, field.type) for field in self._call.output]
             return BatchResult(columns, [], dict.fromkeys(range(batch.num_rows), failure))
 
@@ -239,12 +247,12 @@ class BatchResult:
     times: pyarrow.Array | None = None
 
 
-def _require_rows(results: Any) -> Iterable[Any]:
-    if results is None or isinstance(results, str | bytes | dict):
+def _collect_rows(results: Any) -> list[Any]:
+    if not isinstance(results, Iterable) or isinstance(results, str | bytes | dict):
         raise WrongResult(
             f"returned {type(results).__name__} {str(results)[:80]}, expected an iterable of rows"
         )
-    return results  # type: ignore[no-any-return]
+    return [*results]
 
 
 def _drop_failed(

@@ -48,6 +48,8 @@ class Processor:
     declared_timers: ClassVar[dict[str, Timer]] = {}
     side_outputs: ClassVar[dict[str, SideOutput]] = {}
     _visit: Any = None
+    _stateful_function: Any = None
+    """The user's function, if the class is not the user's."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -63,7 +65,7 @@ class Processor:
         """Prepare the instance; called once in each worker, before the first row."""
 
     def close(self) -> None:
-        """Release what `open` has acquired; called when a worker ends."""
+        """Release what `open` has acquired; called when the worker opens other code for the step."""
 
     def process(self, row: Any) -> Iterable[Any] | None:
         """Process one row; yield rows of `output`, or return None."""

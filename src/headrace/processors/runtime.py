@@ -12,7 +12,7 @@ from types import GeneratorType
 from typing import Any
 
 from headrace.functions.calls import time_limit
-from headrace.functions.failures import RAISED, Failure, WrongResult, describe_failure
+from headrace.functions.failures import RAISED, Failure, WrongResult, describe_definition, describe_failure
 from headrace.functions.results import OutputColumns, Values
 from headrace.processors.codec import Converters, converters
 from headrace.processors.processor import Processor
@@ -113,6 +113,10 @@ class ProcessorRuntime:
         self.emitted, self.failed = [], []
         return emitted, failed
 
+    def definition_of(self, method: Callable[[Any], Any] | None = None) -> str:
+        """Return file, line and name of a method for failures, by default of `process`."""
+        return describe_definition(self.processor._stateful_function or method or self._process, self.name)
+
     def _fire_due(self) -> None:
         """Fire due timers in the order of their times; at the end of the input, those that were pending."""
         pending = dict(self._visit.timers) if self._batch_time.is_over else None
@@ -155,7 +159,7 @@ class ProcessorRuntime:
                 with time_limit(self.timeout):
                     rows = self._run(call)
         except RAISED as error:
-            self._failure = describe_failure(error, self.name)
+            self._failure = describe_failure(error, self.definition_of(call[0]))
             self._undo(call[3])
             return False
         self.emitted += rows

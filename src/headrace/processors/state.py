@@ -33,6 +33,8 @@ class Cell:
         self.ttl = None if ttl is None else microseconds(ttl, where="state: ttl")
         self.name = ""
         self._default = default
+        self.is_mutable = kind == "value" and ttl is not None and not isinstance(default, _IMMUTABLE)
+        """True if the default can be changed in place, and then expires."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -73,7 +75,7 @@ def value(default: Any = None, *, ttl: Duration | None = None) -> Any:
 
     Args:
         default: the value of a key that has none.
-        ttl: expire it this long after it was last assigned.
+        ttl: expire it this long after it was last assigned; a change in place does not extend it.
 
     >>> from headrace import Processor, state
     >>> class Total(Processor):

@@ -16,13 +16,13 @@ class StatefulMap(Processor):
     current: Any = value(None)
 
     def __init__(self, f: Callable[[Any, Any], tuple[Any, Any]], initial: Any, output: Any) -> None:
-        self._f = f
+        self._stateful_function = f
         self._initial = initial
         self.output = output  # type: ignore[misc]
 
     def process(self, row: Any) -> Iterator[Any]:
         before = self.current if self.current is not None else copy.deepcopy(self._initial)
-        result = self._f(before, row)
+        result = self._stateful_function(before, row)
         if not isinstance(result, tuple) or len(result) != 2:
             raise TypeError(f"expected the new state and a row, got {result!r:.80}")
         self.current, emitted = result

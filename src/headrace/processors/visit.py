@@ -34,7 +34,7 @@ class KeyState:
             expires = isinstance(held, ExpiringList | ExpiringMap)
             if expires or name in stamps:
                 times[name] = held.stamps if expires else stamps[name]
-            value = held.content if expires else held
+            value = held.to_plain() if expires else held
             content[name] = self._converters[name][0](value) if name in self._converters else value
         return dump((content, times, dict(timers))) if content or timers else None
 
@@ -52,6 +52,8 @@ class KeyState:
     def _restore(self, visit: Visit, cell: Cell, value: Any, times: Any) -> None:
         if cell.kind == "value":
             visit.values[cell.name] = value
+            if times is None and cell.ttl is not None:  # the class gained the ttl: count it from now
+                times = visit.stamp() or None
             if times is not None:
                 visit.stamps[cell.name] = times
         elif cell.ttl is not None and times is not None:
@@ -83,6 +85,8 @@ class KeyState:
 
 def _stamps(visit: Visit, cell: Cell) -> list[int]:
     held = visit.values.get(cell.name)
+    if cell.is_empty(held):
+        return []
     if isinstance(held, ExpiringList):
         return held.stamps
     if isinstance(held, ExpiringMap):
@@ -118,10 +122,15 @@ class Visit:
         """Return the state of a cell."""
         if cell.name not in self.values:
             self.values[cell.name] = cell.fresh(self.stamp)
-        return self.values[cell.name]
+        held = self.values[cell.name]
+        if cell.is_mutable and cell.is_empty(held):  # it may be changed in place now
+            self.stamps[cell.name] = self.stamp()
+        return held
 
     def write(self, cell: Cell, value: Any) -> None:
-        """Assign the state of a cell."""
+        """Assign the state of a cell; `self.recent += [1]` assigns the list that it has changed."""
+        if cell.kind != "value" and value is self.values.get(cell.name):
+            return
         self.values[cell.name] = cell.hold(value, self.stamp)
         if cell.kind == "value" and cell.ttl is not None:
             self.stamps[cell.name] = self.stamp()

@@ -148,7 +148,7 @@ class ProcessorLoop:
         try:
             return self._runtime.end()
         except TypeError as error:
-            failure = describe_failure(error, self._call.name)
+            failure = describe_failure(error, self._runtime.definition_of())
             raise RuntimeError(stop_message(self._call.step, self._runtime.key, failure)) from error
 
     def _stop_on_failure(self) -> None:

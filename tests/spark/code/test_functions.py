@@ -209,6 +209,25 @@ def test_on_error_fail_names_step_row_and_line(spark: SparkSession, tmp_path: Pa
     assert "test_functions.py:" in caught.value.what
 
 
+class Unopened:
+    def open(self) -> None:
+        raise FileNotFoundError("no model")
+
+    def __call__(self, row: Any) -> Any:
+        return row
+
+
+def test_a_class_that_cannot_be_opened_ends_the_run_with_step_and_line(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    stream = payments(Pipeline("unopened")).map("scored", Unopened, output="n int")
+    with pytest.raises(UserCodeError) as caught:
+        collect(tmp_path, stream)
+    assert caught.value.where.endswith("`scored`")
+    assert caught.value.what.startswith("cannot open Unopened: FileNotFoundError: no model (")
+    assert "test_functions.py:" in caught.value.what
+
+
 @pytest.mark.parametrize(
     ("result", "reason"),
     [

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import inspect
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -53,11 +56,15 @@ FORMS: dict[str, Callable[[str, int], Any]] = {
 }
 
 
-def run(kind: str, function: Callable[[Any], Any], rows: int, output: pyarrow.Schema = OUTPUT) -> Any:
+def run(
+    kind: str, function: Callable[[Any], Any], rows: int, output: pyarrow.Schema = OUTPUT, **options: Any
+) -> Any:
     """Return the rows that came out, and the dead letters by the number of the row."""
     made = {"n": list(range(rows)), "__ts": [n * 10 for n in range(rows)]}
     batches = pyarrow.RecordBatch.from_pydict(made), pyarrow.RecordBatch.from_pydict(made)
-    loop = FunctionLoop(FunctionCall("step", kind, function, "f", output, f"{kind} {id(function)}"))
+    loop = FunctionLoop(
+        FunctionCall("step", kind, function, "f", output, f"{kind} {id(function)}", **options)
+    )
     out = pyarrow.Table.from_batches(loop.run(batches)).to_pylist()
     good = [{name: row[name] for name in (*output.names, "__ts")} for row in out if row[FAILED] is None]
     failed = {row[ROW]: decode_dead_letter(row[FAILED]).to_pylist()[0] for row in out if row[FAILED]}
@@ -119,6 +126,43 @@ def test_a_wrong_row_fails_all_rows_of_its_call() -> None:
     assert [letter["reason"].partition(" (")[0] for letter in failed.values()] == [
         "returned 1 values, expected 2: name, n"
     ] * 2
+
+
+def test_the_timeout_of_a_call_includes_the_rows_of_its_generator() -> None:
+    def f(row: Any) -> Iterator[Any]:
+        yield "a", row.n
+        while row.n == 1:
+            signal.pause()
+
+    good, failed = run("flat_map", f, 3, timeout=0.05)
+    assert [row["n"] for row in good] == [0, 2] * 2
+    assert sorted(failed) == [1, 4]
+    assert failed[1]["reason"].startswith("TimeoutError: no result after 0.05 seconds (")
+
+
+class Lookup:
+    def __call__(self, row: Any) -> Any:
+        return 7
+
+
+async def wait(row: Any) -> Any:
+    return 7
+
+
+@pytest.mark.parametrize("kind", ["map", "flat_map", "filter", "map_batches"])
+@pytest.mark.parametrize("target", [lambda row: 7, functools.partial(lambda n, row: n, 7), Lookup, Lookup()])
+def test_a_wrong_result_names_the_line_of_the_function(kind: str, target: Any) -> None:
+    output = pyarrow.schema([("n", pyarrow.int64() if kind == "filter" else pyarrow.string())])
+    _, failed = run(kind, target, 1, output)
+    code = getattr(target, "func", target)
+    code = code if inspect.isfunction(code) else Lookup.__call__
+    assert failed[0]["reason"].startswith("returned int")
+    assert failed[0]["reason"].endswith(f" ({__file__}:{code.__code__.co_firstlineno} in f)")
+
+
+def test_a_wrong_result_of_an_async_function_names_its_line() -> None:
+    _, failed = run("map", wait, 1)
+    assert failed[0]["reason"].endswith(f" ({__file__}:{wait.__code__.co_firstlineno} in f)")
 
 
 def test_one_column_takes_plain_values() -> None:

@@ -23,6 +23,7 @@ from headrace.functions.batch_note import BatchNote
 from headrace.functions.rows import row_class
 from headrace.processors.codec import dump, load
 from headrace.processors.runtime import ProcessorRuntime
+from headrace.processors.stateful_map import StatefulMap
 from headrace.processors.times import BatchTime
 from headrace.processors.visit import describe_state
 from headrace.testing import processor
@@ -55,6 +56,37 @@ class Counting(Processor):
 
     def on_alarm(self, at: Any) -> Iterator[tuple[str, int]]:
         yield "alarm", len(self.held)
+
+
+class WrongRows(Processor):
+    output = "n int"
+    soon = timers.event()
+
+    def process(self, row: Any) -> Any:
+        self.soon.set(after="1 minute")
+        return {"n": row.v}
+
+    def on_soon(self, at: Any) -> Any:
+        return "seven"
+
+
+def test_a_wrong_row_names_the_line_of_the_method() -> None:
+    harness = processor(WrongRows, key="k")
+    harness.rows([{"k": "a", "v": 1, "ts": 0}, {"k": "a", "v": "one", "ts": 0}], time="ts")
+    harness.end()
+    for letter, method in zip(harness.dead_letters, (WrongRows.process, WrongRows.on_soon), strict=True):
+        assert letter.failure.reason.endswith(f" ({__file__}:{method.__code__.co_firstlineno} in WrongRows)")
+
+
+def test_a_wrong_result_of_stateful_map_names_the_line_of_the_function() -> None:
+    def add(total: Any, row: Any) -> Any:
+        return total
+
+    harness = processor(StatefulMap(add, 0, "n int"), key="k")
+    harness.rows([{"k": "a"}])
+    [letter] = harness.dead_letters
+    assert letter.failure.reason.startswith("TypeError: expected the new state and a row, got 0 (")
+    assert f"{__file__}:{add.__code__.co_firstlineno} in " in letter.failure.reason
 
 
 def test_a_call_that_raises_is_undone_with_its_lists_and_timers() -> None:

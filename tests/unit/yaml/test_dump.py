@@ -220,6 +220,19 @@ def test_a_dataframe_cannot_be_printed() -> None:
     ]
 
 
+def test_code_without_a_name_cannot_be_printed() -> None:
+    pipeline = Pipeline("p")
+    read = pipeline.read("tx", feed(), schema="a int")
+    read.map("made", lambda row: row.a, output="a int").write("out", connect.console())
+    read.key_by("a").stateful_map("sums", divmod, initial=0, output="a int").write("sum", connect.console())
+    with pytest.raises(DocumentError) as raised:
+        pipeline.to_yaml()
+    assert [(problem.what.rpartition("` ")[2], problem.hint) for problem in raised.value.problems] == [
+        ("cannot be written in a document", "move it to the top level of a module"),
+        ("cannot be written in a document", "write a Processor and use `process`"),
+    ]
+
+
 EXPRESSION = st.one_of(
     st.sampled_from(
         [

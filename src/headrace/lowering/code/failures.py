@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from headrace.errors import UserCodeError
-from headrace.functions.failures import ERROR_PREFIX
+from headrace.functions.failures import CANNOT_OPEN, ERROR_PREFIX
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -18,6 +18,7 @@ _DIED_HINT = (
 )
 _FAILED = re.compile(rf"{ERROR_PREFIX} \[(?P<step>.*?)\] (?P<what>.*)")
 _FAILED_HINT = 'on_error="divert" sends such rows to the step\'s `dead_letters` and continues'
+_OPEN_HINT = "it failed before its first row. No row is lost: the next run processes the micro-batch again"
 
 
 def as_user_code_error(graph: Graph, error: BaseException) -> UserCodeError | None:
@@ -34,4 +35,8 @@ def as_user_code_error(graph: Graph, error: BaseException) -> UserCodeError | No
         return None
     step = match["step"]
     where = graph.where(graph[step]) if step in graph.nodes else f"`{step}`"
-    return UserCodeError(match["what"], where=where, hint=_FAILED_HINT if failed else _DIED_HINT)
+    return UserCodeError(match["what"], where=where, hint=_hint(match["what"]) if failed else _DIED_HINT)
+
+
+def _hint(what: str) -> str:
+    return _OPEN_HINT if what.startswith(CANNOT_OPEN) else _FAILED_HINT

@@ -126,7 +126,7 @@ def _call(
 ) -> ProcessorCall:
     target = node.code.load()
     outputs = {"main": node.output, **dict(node.declaration.side_outputs)}
-    own = target._f if isinstance(target, StatefulMap) else target
+    own = target._stateful_function if isinstance(target, StatefulMap) else target
     return ProcessorCall(
         node.name,
         target,

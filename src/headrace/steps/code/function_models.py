@@ -8,6 +8,7 @@ from pydantic import Field, PlainSerializer
 
 from headrace.errors import OptionError
 from headrace.functions.reference import UserCode
+from headrace.processors.stateful_map import StatefulMap
 from headrace.steps.code.functions import (
     Filter,
     FlatMap,
@@ -24,6 +25,7 @@ from headrace.steps.grammar.values import Length, Text
 
 PYTHON = "The function as `module:name`; the module is beside the document, or installed"
 ON_ERROR = "`divert` sends a row whose call raised to `dead_letters`; `fail` stops the run"
+_NO_NAME_HINT = "move it to the top level of a module"
 
 
 def code_text(code: UserCode) -> str:
@@ -34,7 +36,9 @@ def code_text(code: UserCode) -> str:
     """
     if not code.named:
         what = f"`{code}` cannot be written in a document"
-        raise OptionError(what, hint="move it to the top level of a module")
+        is_stateful_map = isinstance(code.target, StatefulMap)
+        hint = "write a Processor and use `process`" if is_stateful_map else _NO_NAME_HINT
+        raise OptionError(what, hint=hint)
     return code.text
 
 
