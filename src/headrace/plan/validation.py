@@ -33,6 +33,7 @@ def _findings(graph: Graph, node: Node) -> Iterator[Finding]:
     yield from _check_columns(graph, node)
     yield from _check_time(graph, node)
     yield from _check_changes(graph, node)
+    yield from _check_cdc(graph, node)
     yield from _check_delay(graph, node)
     yield from _check_target(graph, node)
 
@@ -81,6 +82,18 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
             )
         elif facts.change == "updates" or (facts.change == "refinements" and not facts.adds):
             yield from _check_replaced(graph, node, ref)
+
+
+def _check_cdc(graph: Graph, node: Node) -> Iterator[Finding]:
+    """Reject the changes of a CDC source as the rows of a stateful step: old rows would never be removed."""
+    for ref in node.row_inputs if node.stateful else ():
+        if graph.facts(ref).cdc:
+            yield Finding(
+                f"{node.verb} reads the changes of a CDC source, `{ref.step.split(':')[0]}`",
+                "make it a table first, with key_by(<its key>).latest(...); to process the changes as rows, "
+                'select their fields without the column `change`, such as select("id", op="change.op")',
+                ("from", node.verb),
+            )
 
 
 def _check_replaced(graph: Graph, node: Node, ref: Ref) -> Iterator[Finding]:
