@@ -11,6 +11,7 @@ from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.facts import duplicates
+from headrace.steps.tables.changelog import ACCEPT_TABLES
 from headrace.steps.traits import Finding
 
 
@@ -77,7 +78,7 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
         if facts.change == "table" and not node.accepts_changes:
             yield Finding(
                 f"{node.verb} does not accept a table as input, and `{ref}` is a table",
-                "read the stream behind the table; aggregate, window, top_n and join accept tables",
+                ACCEPT_TABLES,
                 ("from", node.verb),
             )
         elif facts.change == "updates" or (facts.change == "refinements" and not facts.adds):

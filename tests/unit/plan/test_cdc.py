@@ -137,6 +137,14 @@ def test_rows_with_the_column_change_stay_changes(changes: Callable[[SourceStrea
     assert graph.facts(Ref("current")).change == "table"
 
 
+def test_a_union_does_not_mix_changes_and_rows() -> None:
+    pipeline = Pipeline("p")
+    prices_of(pipeline).union(sales_of(pipeline), name="all")
+    expected = "all inputs of a union must be tables, or none: `prices` is a CDC source, `sales` is a stream"
+    with pytest.raises(PlanError, match=expected):
+        pipeline.check()
+
+
 def test_changes_without_the_column_change_are_no_table_for_a_join() -> None:
     pipeline = Pipeline("p")
     sales_of(pipeline).join("priced", prices_of(pipeline).drop("change"), on="item")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from headrace.steps.expressions import Named
 from headrace.steps.facts import CHANGE, Facts
 
+ACCEPT_TABLES = "read the stream behind the table; aggregate, window, top_n and join accept tables"
+"""The hint of the error for a step that does not accept a table."""
+
 
 def row_columns(facts: Facts) -> tuple[str, ...] | None:
     """Return the columns without `change` of a table; the columns of a stream unchanged."""
