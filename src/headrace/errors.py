@@ -157,6 +157,18 @@ class NoEventTimeError(OptionError, AttributeError):
     """
 
 
+class TableInputError(OptionError, AttributeError):
+    """A verb of streams is called on a table.
+
+    >>> from headrace import Pipeline, connect
+    >>> scores = Pipeline("p").read("scores", connect.memory(), schema="game string, score int")
+    >>> scores.key_by("game").top_n("best", n=1, order_by="score desc").key_by("game").match
+    Traceback (most recent call last):
+    headrace.errors.TableInputError: `best`: match does not accept a table as input, and `best` is a table
+      hint: read the stream behind the table; aggregate, window, top_n and join accept tables
+    """
+
+
 def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
     """Return a `__getattr__` for a module that raises `RenamedError` for names of earlier versions.
 

@@ -114,6 +114,32 @@ sinks: {out: {from: now, console: {}}}
     assert changes[-1]["price"] == 6
 
 
+def test_windows_over_the_table_of_a_cdc_source_follow_the_order_of_commits(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    document = """name: cdc
+sources:
+  changes:
+    postgres_cdc: {url: "postgresql://nowhere/x", table: orders, slot: s}
+    schema: "id bigint, amount int, ts timestamp"
+    event_time: {column: ts, out_of_order: 1 hour}
+steps:
+  orders: {from: changes, key_by: id, latest: {}}
+  hourly: {from: orders, window: {tumbling: 1 hour}, aggregate: {n: count(*), total: sum(amount)}}
+sinks: {out: {from: hourly, console: {}}}
+"""
+    rows = [
+        '{"id": 1, "amount": 5, "ts": "2026-03-02T09:30:00Z", "change": {"op": "insert"}}',
+        '{"id": 1, "amount": 6, "ts": "2026-03-02T09:10:00Z", "change": {"op": "update"}}',
+        '{"id": 2, "amount": 7, "ts": "2026-03-02T09:20:00Z", "change": {"op": "insert"}}',
+        '{"id": 3, "amount": 8, "ts": "2026-03-02T09:20:00Z", "change": {"op": "insert"}}',
+    ]
+    deleted = '{"id": 2, "change": {"op": "delete"}}'
+    outputs = outputs_of(document, {"changes": "\n".join(rows) + f"\n\n{deleted}"}, tmp_path, spark)
+    assert [(row["n"], row["total"]) for row in outputs["out"].rows] == [(2, 14)]
+    assert [name for name, output in outputs.items() if output.count] == ["out"]
+
+
 def test_failure_of_an_expression_is_described(tmp_path: Path, spark: SparkSession) -> None:
     document = """name: division
 sources: {tx: {memory: {}, schema: "n int"}}

@@ -11,6 +11,7 @@ from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.facts import duplicates
+from headrace.steps.tables.changelog import ACCEPT_TABLES
 from headrace.steps.traits import Finding
 
 
@@ -33,6 +34,7 @@ def _findings(graph: Graph, node: Node) -> Iterator[Finding]:
     yield from _check_columns(graph, node)
     yield from _check_time(graph, node)
     yield from _check_changes(graph, node)
+    yield from _check_cdc(graph, node)
     yield from _check_delay(graph, node)
     yield from _check_target(graph, node)
 
@@ -76,11 +78,23 @@ def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
         if facts.change == "table" and not node.accepts_changes:
             yield Finding(
                 f"{node.verb} does not accept a table as input, and `{ref}` is a table",
-                "read the stream behind the table; aggregate, window, top_n and join accept tables",
+                ACCEPT_TABLES,
                 ("from", node.verb),
             )
         elif facts.change == "updates" or (facts.change == "refinements" and not facts.adds):
             yield from _check_replaced(graph, node, ref)
+
+
+def _check_cdc(graph: Graph, node: Node) -> Iterator[Finding]:
+    """Reject the changes of a CDC source as the rows of a stateful step: old rows would never be removed."""
+    for ref in node.row_inputs if node.stateful else ():
+        if graph.facts(ref).cdc:
+            yield Finding(
+                f"{node.verb} reads the changes of a CDC source, `{ref.step.split(':')[0]}`",
+                "make it a table first, with key_by(<its key>).latest(...); to process the changes as rows, "
+                'select their fields without the column `change`, such as select("id", op="change.op")',
+                ("from", node.verb),
+            )
 
 
 def _check_replaced(graph: Graph, node: Node, ref: Ref) -> Iterator[Finding]:

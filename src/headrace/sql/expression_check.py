@@ -122,6 +122,18 @@ def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> 
             )
 
 
+def qualifiers(text: str) -> set[str]:
+    """Return the qualifiers of the columns of an expression, in lower case; none if only Spark can parse it.
+
+    >>> sorted(qualifiers("left.amount + right.fee"))
+    ['left', 'right']
+    """
+    tree = _parse(text)
+    if tree is None or isinstance(tree, ExpressionFault):
+        return set()
+    return {parts[0].lower() for parts in column_parts(tree) if len(parts) > 1}
+
+
 def _parse(text: str) -> exp.Expr | ExpressionFault | None:
     """Parse an expression; None if only Spark can parse it."""
     import sqlglot  # a local import: it is half of the start-up time of a command

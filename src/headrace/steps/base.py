@@ -100,6 +100,11 @@ class Node:
         return (self.input,) if hasattr(self, "input") else ()
 
     @property
+    def row_inputs(self) -> tuple[Ref, ...]:
+        """The inputs that cannot be the changes of a CDC source if the step is stateful."""
+        return self.inputs
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN,)
 

@@ -15,6 +15,10 @@ Change = Literal["none", "updates", "refinements", "table"]
 Time = Literal["event", "clock"]
 """`clock` for ingestion and processing time, where the watermark is the clock."""
 
+CHANGE = "change"
+"""The column of a table's rows: `insert`, `update_before`, `update_after` or `delete`. In the rows of a CDC
+source it is a struct.
+"""
 LATE_COLUMNS = ("late_by", "window", "watermark", "reason")
 _STRONGEST: tuple[Change, ...] = ("updates", "table", "refinements")
 _NAME = re.compile(r"`([^`]+)`|([A-Za-z_]\w*)")

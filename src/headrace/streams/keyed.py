@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
-from headrace.durations import Duration
+from headrace.durations import Duration, microseconds
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import OnFailure
 from headrace.steps.code.process import Process, process_node, stateful_map_node
-from headrace.steps.expressions import Named, aggregate_expressions
+from headrace.steps.expressions import Named, aggregate_expressions, expression_of
 from headrace.steps.stateful.aggregate import Aggregate
+from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.top_n import TopN
-from headrace.streams.rows import Rows, Stage, missing_attribute
+from headrace.streams.rows import Rows, Stage, missing_attribute, no_time
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.processors.processor import Processor
     from headrace.streams.pipeline import Pipeline
-    from headrace.streams.tables import Table
+    from headrace.streams.tables import LatestTable, Table
     from headrace.streams.user_code import Processed
 
 
@@ -86,6 +87,42 @@ class KeyedStream(Stage):
 
         node = TopN(name, self._ref, self._keys, n, order_by)
         return Table(self._pipeline, self._pipeline.add(node))
+
+    def latest(
+        self,
+        name: str,
+        /,
+        *,
+        delete_when: str | Column | None = None,
+        ttl: Duration | None = None,
+    ) -> LatestTable:
+        """Keep the row with the highest event time of each key, or the last change of a CDC source: a table.
+
+        The rows of a table are its changes, with the column `change`: `insert`, `update_before`,
+        `update_after` or `delete`. A row older than that of its key is counted as superseded. Of rows with
+        equal times, the last arrival is kept. The changes of a CDC source need no time: they are applied in
+        commit order, and a delete removes its key.
+
+        Args:
+            name: the step's name.
+            delete_when: a row that satisfies it removes its key.
+            ttl: remove a key this long after its last row, by the watermark.
+
+        >>> from headrace import Pipeline, connect
+        >>> schema = "symbol string, price double, ts timestamp"
+        >>> prices = Pipeline("p").read("prices", connect.memory(), schema=schema)
+        >>> prices.event_time("ts").key_by("symbol").latest("current", delete_when="price is null")
+        <current of p>
+        """
+        from headrace.streams.tables import LatestTable
+
+        facts = self._pipeline.graph.facts(self._ref)
+        if not facts.timed and not facts.cdc and facts.change != "table":  # a table is a problem of the plan
+            raise no_time(self._ref, "latest")
+        condition = None if delete_when is None else expression_of(delete_when)
+        expiry = None if ttl is None else microseconds(ttl, where=f"`{name}`: ttl")
+        node = Latest(name, self._ref, self._keys, condition, expiry)
+        return LatestTable(self._pipeline, self._pipeline.add(node))
 
     def process(
         self,

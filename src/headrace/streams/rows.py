@@ -219,9 +219,14 @@ def missing_attribute(handle: Any, name: str, timed: type) -> Any:
     if isinstance(declared, property):  # Python discards the `AttributeError` of a property; raise it again
         return declared.__get__(handle)
     if hasattr(timed, name) and not name.startswith("_"):
-        raise NoEventTimeError(
-            f"`{name}` needs rows with a time",
-            where=f"`{handle._ref}`",
-            hint='declare it first: .event_time("ts"), .ingestion_time() or .processing_time()',
-        )
+        raise no_time(handle._ref, name)
     raise AttributeError(f"{type(handle).__name__!r} object has no attribute {name!r}", name=name, obj=handle)
+
+
+def no_time(ref: Ref, verb: str) -> NoEventTimeError:
+    """Return the error for a verb of streams with time after an output without time."""
+    return NoEventTimeError(
+        f"`{verb}` needs rows with a time",
+        where=f"`{ref}`",
+        hint='declare it first: .event_time("ts"), .ingestion_time() or .processing_time()',
+    )

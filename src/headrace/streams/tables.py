@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from headrace.errors import OptionError
+from headrace.errors import OptionError, TableInputError
 from headrace.steps.base import Ref
 from headrace.steps.expressions import key_expressions
 from headrace.steps.joins.sides import OnColumns
+from headrace.steps.tables.changelog import ACCEPT_TABLES
 from headrace.steps.tables.join import At, TablesHow, table_join
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows, require_same_pipeline
@@ -102,6 +103,17 @@ class KeyedTable(KeyedStream):
     >>> current.key_by("country").aggregate("by_country", n="count(*)")
     <by_country of p>
     """
+
+    if not TYPE_CHECKING:  # a type checker reports a missing verb by itself
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("match", "match_rules"):
+                raise TableInputError(
+                    f"{name} does not accept a table as input, and `{self._ref}` is a table",
+                    where=f"`{self._ref}`",
+                    hint=ACCEPT_TABLES,
+                )
+            return super().__getattr__(name)
 
     def window(self, window: Window, /) -> WindowedStream:
         """Group the rows of each key by window, by the event time of the rows of the table."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, cast, overload
 
-from headrace.durations import Duration, microseconds
+from headrace.durations import Duration
 from headrace.errors import OptionError
 from headrace.patterns.building import Pattern
-from headrace.steps.expressions import expression_of, key_expressions
+from headrace.steps.expressions import key_expressions
 from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
 from headrace.steps.joins.bounds import Within
 from headrace.steps.joins.interval import interval_join
@@ -17,12 +17,11 @@ from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.patterns.match import MatchKeywords, match_node
 from headrace.steps.patterns.match_rules import MatchRulesKeywords, rules_node
 from headrace.steps.tables.join import At, TableHow, TableJoinKeywords
-from headrace.steps.tables.latest import Latest
 from headrace.streams.functions import TimedFunctionVerbs
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows
 from headrace.streams.stream import Stream
-from headrace.streams.tables import LatestTable, Table, add_table_join
+from headrace.streams.tables import Table, add_table_join
 from headrace.streams.windowed import WindowedStream, right_stream
 from headrace.windows import Window, state_ttl
 
@@ -235,40 +234,6 @@ class TimedKeyedStream(KeyedStream):
                 returns starts with window number 0.
         """
         return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=state_ttl(ttl))
-
-    def latest(
-        self,
-        name: str,
-        /,
-        *,
-        delete_when: str | Column | None = None,
-        ttl: Duration | None = None,
-    ) -> LatestTable:
-        """Keep the row with the highest event time of each key: a table.
-
-        The rows of a table are its changes, with the column `change`: `insert`, `update_before`,
-        `update_after` or `delete`. A row older than that of its key is counted as superseded. Of rows with
-        equal times, the last arrival is kept.
-
-        Args:
-            name: the step's name.
-            delete_when: a row that satisfies it removes its key.
-            ttl: remove a key this long after its last row, by the watermark.
-
-        >>> from headrace import Pipeline, connect
-        >>> schema = "symbol string, price double, ts timestamp"
-        >>> prices = Pipeline("p").read("prices", connect.memory(), schema=schema)
-        >>> prices.event_time("ts").key_by("symbol").latest("current", delete_when="price is null")
-        <current of p>
-        """
-        node = Latest(
-            name,
-            self._ref,
-            self._keys,
-            None if delete_when is None else expression_of(delete_when),
-            None if ttl is None else microseconds(ttl, where=f"`{name}`: ttl"),
-        )
-        return LatestTable(self._pipeline, self._pipeline.add(node))
 
     def match(self, name: str, pattern: Pattern, /, **options: Unpack[MatchKeywords]) -> Matches:
         """Find a pattern in the rows of each key, in event-time order.

@@ -49,3 +49,34 @@ def test_joins_with_a_cdc_source_follow_its_changes(
     assert run() == [(1, 6), (2, None), (3, 9), (4, 6)]
     assert [row["price"] for row in at_arrival.contents() if row["id"] == 3] == [None]
     assert [row["price"] for row in at_arrival.contents() if row["id"] == 4] == [6]
+
+
+def test_aggregates_and_ranks_over_latest_equal_a_query_on_the_table(
+    spark: SparkSession, prices: Server, table: str, tmp_path: Path
+) -> None:
+    pipeline = Pipeline(table)
+    source = connect.postgres_cdc(url=prices.url, table=table, every="10 milliseconds")
+    current = (
+        pipeline.read("prices", source, schema="item string, price int").key_by("item").latest("current")
+    )
+    counts, first = connect.memory(key=["price"]), connect.memory(key=["rank"])
+    current.key_by("price").aggregate("by_price", n="count(*)", last="max(item)").write("counts", counts)
+    current.key_by(shop="1").top_n("leaders", n=2, order_by="price desc, item").write("first", first)
+
+    def check() -> None:
+        pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
+        queried = prices.sql(f"SELECT price, count(*), max(item) FROM {table} GROUP BY price ORDER BY price")
+        assert sorted((row["price"], row["n"], row["last"]) for row in counts.contents()) == queried
+        queried = prices.sql(f"SELECT item, price FROM {table} ORDER BY price DESC, item LIMIT 2")
+        ranks = sorted(first.contents(), key=lambda row: row["rank"])
+        assert [(row["item"], row["price"]) for row in ranks] == queried
+
+    prices.sql(f"INSERT INTO {table} VALUES ('oil', 5), ('rye', 5), ('soy', 2)")
+    check()
+    prices.sql(f"INSERT INTO {table} VALUES ('yam', 3)")
+    prices.sql(f"UPDATE {table} SET price = 3 WHERE item = 'jam'")
+    prices.sql(f"DELETE FROM {table} WHERE item IN ('rye', 'soy')")
+    check()
+    prices.sql(f"UPDATE {table} SET item = 'ale' WHERE item = 'oil'")
+    prices.sql(f"DELETE FROM {table} WHERE price = 3")
+    check()

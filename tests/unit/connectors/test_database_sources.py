@@ -61,8 +61,8 @@ def test_guarantee_names_its_assumption() -> None:
 def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
     pipeline = Pipeline("p")
     rows = pipeline.read("rows", CHANGES, schema="id bigint, name string")
-    rows.key_by("id").aggregate("by_id", n="count(*)").write("a", connect.memory())
-    rows.key_by("name").aggregate("by_name", n="count(*)").write("b", connect.memory())
+    rows.key_by("id").latest("by_id").write("a", connect.memory())
+    rows.key_by("name").latest("by_name").write("b", connect.memory())
     queries = explain(pipeline.check()).queries
     assert [query.name for query in queries if "rows" in query.sources] == ["rows"]
     assert [len(query.reads) for query in queries] == [0, 1, 1]

@@ -80,6 +80,14 @@ def test_results_have_the_left_columns_then_the_right_ones_that_are_no_keys() ->
     assert graph.facts(Ref("semi", "late")).columns == late
 
 
+def test_a_semi_join_selects_left_columns() -> None:
+    pipeline = Pipeline("p")
+    left, right = sides(pipeline)
+    where, select = "left.lv < right.rv", {"double": "left.lv * 2"}
+    left.join("j", right, on="k", within="1 minute", how="semi", where=where, select=select)
+    assert pipeline.check().facts(Ref("j")).columns == ("double",)
+
+
 def test_a_column_of_both_sides_needs_a_select() -> None:
     [problem] = problems(lambda left, right: left.join("j", left, on="k", within="1 minute", how="left"))[:1]
     assert problem.startswith("two columns are called `lv`; both streams have it; choose the columns")
@@ -99,6 +107,23 @@ def test_a_column_of_both_sides_needs_a_select() -> None:
         (
             lambda left, right: left.join("j", right, on="k", within="1 minute", select={"v": "right.lv"}),
             ["unknown column `right.lv`"],
+        ),
+        (
+            lambda left, right: left.join(
+                "j", right, on="k", within="1 minute", how="semi", select={"v": "left.lv + right.rv"}
+            ),
+            [
+                "semi and anti joins return columns of the left stream, but `v` is `left.lv + right.rv`; "
+                "select left columns, or use how=inner or how=left"
+            ],
+        ),
+        (
+            lambda left, right: (
+                left.key_by("k")
+                .window(windows.tumbling("1 hour"))
+                .join("j", right, how="anti", select={"k": "left.k", "v": "right.rv"})
+            ),
+            ["semi and anti joins return columns of the left stream, but `v` is `right.rv`"],
         ),
         (
             lambda left, right: left.key_by("k").window(windows.session("1 hour")).join("j", right),

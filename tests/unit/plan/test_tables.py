@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect, triggers, windows, yaml
-from headrace.errors import OptionError, PlanError
+from headrace.errors import OptionError, PlanError, TableInputError
 from headrace.plan.changes import feeds_changes
 from headrace.plan.queries import queries_of
 from headrace.steps.base import Ref
@@ -79,6 +79,15 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
             "unknown column `right.prise`",
         ),
         (
+            lambda sales, current: sales.union(current),
+            "all inputs of a union must be tables, or none: `sales:event_time` is a stream, `current` is a "
+            "table; convert the others with key_by(...).latest(...), or read the stream behind the table",
+        ),
+        (
+            lambda sales, current: current.key_by("price").latest("again"),
+            "latest does not accept a table as input, and `current` is a table; read the stream behind",
+        ),
+        (
             lambda sales, current: (
                 current.key_by("price")
                 .window(windows.session("1 minute"))
@@ -126,6 +135,36 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
 )
 def test_mistakes_are_found_before_spark(build: Callable[[TimedStream, Table], Any], expected: str) -> None:
     assert any(expected in problem for problem in problems(build)), problems(build)
+
+
+def test_latest_of_a_table_is_one_problem_even_without_time() -> None:
+    pipeline = Pipeline("p")
+    scores = pipeline.read("scores", connect.memory(), schema="game string, score int").key_by("game")
+    scores.top_n("best", n=2, order_by="score").key_by("game").latest("again")
+    with pytest.raises(PlanError) as error:
+        pipeline.check()
+    assert [problem.what for problem in error.value.problems] == [
+        "latest does not accept a table as input, and `best` is a table"
+    ]
+
+
+@pytest.mark.parametrize("verb", ["match", "match_rules"])
+def test_patterns_do_not_accept_a_table(verb: str) -> None:
+    _, current = sides(Pipeline("p"))
+    message = f"{verb} does not accept a table as input, and `current` is a table\n  hint: read the stream"
+    with pytest.raises(TableInputError, match=message):
+        getattr(current.key_by("price"), verb)
+    with pytest.raises(AttributeError, match="object has no attribute 'windw'"):
+        current.key_by("price").windw  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_tables_have_a_union() -> None:
+    pipeline = Pipeline("p")
+    sides(pipeline)
+    document = yaml.dump(pipeline.graph)
+    steps = "  sold: {from: sales, key_by: item, latest: {}}\n  all: {union: [current, sold]}\n"
+    graph = yaml.from_text(document.replace("steps:\n", f"steps:\n{steps}"))
+    assert graph.facts(Ref("all")).change == "table"
 
 
 def test_one_kind_of_time_is_needed_at_event_time() -> None:

@@ -25,7 +25,7 @@ def tx() -> SourceStream:
     return Pipeline("p").read("tx", connect.memory(), schema="card string, amount double, ts timestamp")
 
 
-@pytest.mark.parametrize("verb", ["window", "match", "latest"])
+@pytest.mark.parametrize("verb", ["window", "match", "match_rules"])
 def test_error_of_a_verb_that_needs_a_time_names_event_time(tx: SourceStream, verb: str) -> None:
     for stage in (tx.key_by("card"), tx.where("amount > 1").key_by("card")):
         assert not hasattr(stage, verb)
@@ -33,6 +33,13 @@ def test_error_of_a_verb_that_needs_a_time_names_event_time(tx: SourceStream, ve
             NoEventTimeError, match=rf"`tx.*`: `{verb}` needs rows with a time\n  hint: .*event_time"
         ):
             getattr(stage, verb)
+
+
+def test_latest_of_a_stream_without_time_is_an_error(tx: SourceStream) -> None:
+    with pytest.raises(
+        NoEventTimeError, match=r"`tx`: `latest` needs rows with a time\n  hint: .*event_time"
+    ):
+        tx.key_by("card").latest("current")
 
 
 def test_an_unknown_verb_is_an_attribute_error(tx: SourceStream) -> None:

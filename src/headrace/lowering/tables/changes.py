@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.connectors.base import DELETED
 from headrace.lowering.expressions import HIDDEN, REFINED, drop_hidden
-from headrace.steps.tables.changelog import CHANGE
+from headrace.steps.facts import CHANGE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

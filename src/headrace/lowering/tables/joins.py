@@ -20,7 +20,7 @@ from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
 from headrace.lowering.tables.changes import LABEL, is_changelog
 from headrace.lowering.tables.steps import CDC_DELETE, run_step, step_time, with_time
 from headrace.spark.gateway import kernel
-from headrace.steps.tables.changelog import CHANGE
+from headrace.steps.facts import CHANGE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

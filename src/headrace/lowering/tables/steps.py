@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headrace.lowering.expressions import TIME, column
 from headrace.lowering.keyed_steps import run_keyed_step
 from headrace.spark.gateway import java_frame, kernel
-from headrace.steps.tables.changelog import CHANGE
+from headrace.steps.facts import CHANGE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

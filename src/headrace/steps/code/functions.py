@@ -14,7 +14,7 @@ from headrace.functions.reference import UserCode, reference_to
 from headrace.functions.signatures import missing_output, output_of
 from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, MAIN, Node, Plan, Ref
-from headrace.steps.facts import Facts
+from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.traits import Finding, RealTimeNote, Tier
 from headrace.steps.unrouted import note_unrouted
 
@@ -116,7 +116,8 @@ class MapBatches(FunctionStep):
 def facts_of_output(before: Facts, output: Schema) -> Facts:
     """Return the facts of rows that a function returns; they have the time of their input row."""
     time = before.time_column if before.time_column is not None and before.time_column in output else None
-    return replace(before, columns=output.names, schema=output, time_column=time, order_from=())
+    cdc = before.cdc and CHANGE in output
+    return replace(before, columns=output.names, schema=output, time_column=time, order_from=(), cdc=cdc)
 
 
 def dead_letter_facts(before: Facts) -> Facts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from headrace.errors import OptionError
+from headrace.sql.expression_check import qualifiers
 from headrace.steps.base import MAIN, Node, Plan, Ref
 from headrace.steps.expression_checks import check_pair_expressions
 from headrace.steps.expressions import Named, expression_of, names_of
@@ -92,6 +93,16 @@ class TwoInputs(Node):
             )
         sides = self.sides(plan)
         yield from check_pair_expressions((item for _, item in self.select or ()), sides, "select")
+        yield from self._check_selected_sides()
+
+    def _check_selected_sides(self) -> Iterator[Finding]:
+        for name, item in self.select or () if self.omits_right else ():
+            if isinstance(item, str) and "right" in qualifiers(item):
+                yield Finding(
+                    f"semi and anti joins return columns of the left stream, but `{name}` is `{item}`",
+                    "select left columns, or use how=inner or how=left",
+                    ("select",),
+                )
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
         """Return the columns of each qualifier of expressions over pairs of rows."""

@@ -12,7 +12,7 @@ from pydantic import Field
 from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.expression_checks import check_columns, check_expressions
 from headrace.steps.expressions import Expression, Named, describe_columns, names_of
-from headrace.steps.facts import Facts, output_name, source_column, with_columns
+from headrace.steps.facts import CHANGE, Facts, output_name, source_column, with_columns
 from headrace.steps.grammar.step import Slot, StepModel
 from headrace.steps.grammar.values import Condition, Expected, NamedExpressions, Names, SelectColumns
 from headrace.steps.traits import Finding, unknown_columns
@@ -66,6 +66,7 @@ class Select(ColumnNode):
             columns=known if len(known) == len(names) else None,
             schema=None,
             time_column=next(times, None) if time is not None else None,
+            cdc=inputs[0].cdc and any(_passes_change(name, item) for name, item in self.columns),
         )
 
     def check(self, plan: Plan) -> Iterator[Finding]:
@@ -89,7 +90,8 @@ class WithColumns(ColumnNode):
             if isinstance(item, str) and (match := _SAME_ORDER.fullmatch(item))
         )
         added = with_columns(inputs[0], names_of(self.columns))
-        return replace(added, order_from=(*inputs[0].order_from, *ordered))
+        cdc = added.cdc and CHANGE not in (name.lower() for name, _ in self.columns)
+        return replace(added, order_from=(*inputs[0].order_from, *ordered), cdc=cdc)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from check_columns(self.columns, plan.facts(self.input).columns, "with_columns")
@@ -106,17 +108,27 @@ class Drop(ColumnNode):
     verb: ClassVar[str] = "drop"
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
-        if inputs[0].columns is None:
-            return inputs[0]
         dropped = {name.lower() for name in self.columns}
-        columns = tuple(name for name in inputs[0].columns if name.lower() not in dropped)
-        return replace(inputs[0], columns=columns)
+        facts = replace(inputs[0], cdc=inputs[0].cdc and CHANGE not in dropped)
+        if facts.columns is None:
+            return facts
+        return replace(facts, columns=tuple(name for name in facts.columns if name.lower() not in dropped))
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from unknown_columns(self.columns, plan.facts(self.input).columns, "drop", ("drop",))
 
     def description(self) -> list[str]:
         return [", ".join(self.columns)]
+
+
+def _passes_change(name: str, item: Expression) -> bool:
+    """Return True if an item of a select passes on the column `change` of a CDC source, or may do so."""
+    if not isinstance(item, str):
+        return not name or name.lower() == CHANGE
+    if item.strip().startswith("*"):
+        return CHANGE not in item.lower()  # `* except (change)`
+    shown = name or output_name(item) or ""
+    return shown.lower() == CHANGE == (source_column(item) or "").lower()
 
 
 class WhereModel(StepModel):

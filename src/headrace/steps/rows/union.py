@@ -10,6 +10,7 @@ from annotated_types import MinLen
 from pydantic import Field
 
 from headrace.steps.base import Node, Plan, Ref
+from headrace.steps.facts import Facts
 from headrace.steps.grammar.step import Inputs, Slot, StepModel
 from headrace.steps.grammar.values import Expected, Reference
 from headrace.steps.traits import Finding
@@ -31,10 +32,28 @@ class Union(Node):
         if len({plan.facts(ref).timed for ref in self.streams}) > 1:
             what = "all streams of a union must have event time, or none"
             yield Finding(what, "add event_time to the others, or remove it")
+        yield from self._check_kinds(plan)
+
+    def _check_kinds(self, plan: Plan) -> Iterator[Finding]:
+        """Reject changes beside rows: the column `change` would be null in the rows."""
+        kinds: dict[str, Ref] = {}
+        for ref in self.streams:
+            kinds.setdefault(_kind(plan.facts(ref)), ref)
+        if len(kinds) > 1:
+            listed = ", ".join(f"`{ref}` is {kind}" for kind, ref in kinds.items())
+            what = f"all inputs of a union must be tables, or none: {listed}"
+            hint = "convert the others with key_by(...).latest(...), or read the stream behind the table"
+            yield Finding(what, hint, ("union",))
 
     def description(self) -> list[str]:
         # A generated name is shown as the name of the step that it was derived from.
         return [" + ".join(str(Ref(ref.step.split(":")[0], ref.output)) for ref in self.streams)]
+
+
+def _kind(facts: Facts) -> str:
+    if facts.cdc:
+        return "a CDC source"
+    return "a table" if facts.change == "table" else "a stream"
 
 
 class UnionModel(StepModel):

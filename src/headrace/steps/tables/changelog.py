@@ -1,16 +1,12 @@
-"""Facts and checks of steps over tables."""
+"""Facts of steps over tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from headrace.steps.base import Plan, Ref
 from headrace.steps.expressions import Named
-from headrace.steps.facts import Facts
-from headrace.steps.traits import Finding
+from headrace.steps.facts import CHANGE, Facts
 
-CHANGE = "change"
-"""The column of a table's rows: `insert`, `update_before`, `update_after` or `delete`."""
+ACCEPT_TABLES = "read the stream behind the table; aggregate, window, top_n and join accept tables"
+"""The hint of the error for a step that does not accept a table."""
 
 
 def row_columns(facts: Facts) -> tuple[str, ...] | None:
@@ -49,11 +45,3 @@ def result_key(
     if (several and not right.table_key) or columns is None or not set(key) <= set(columns):
         return ()
     return key
-
-
-def check_stream(plan: Plan, ref: Ref, verb: str) -> Iterator[Finding]:
-    """Yield a problem if the input of a step that requires a stream is a table."""
-    if plan.facts(ref).change == "table":
-        yield Finding(
-            f"{verb} requires a stream, but `{ref}` is a table", "apply it before the table", ("from",)
-        )

@@ -13,7 +13,7 @@ from headrace.errors import require_choice
 from headrace.steps.base import MAIN, Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_pair_expressions
 from headrace.steps.expressions import describe_columns
-from headrace.steps.facts import Facts, late_facts
+from headrace.steps.facts import CHANGE, Facts, late_facts
 from headrace.steps.grammar.values import Reference
 from headrace.steps.joins.grammar import JoinModel, JoinOnOptions, SelectValue
 from headrace.steps.joins.sides import (
@@ -23,7 +23,7 @@ from headrace.steps.joins.sides import (
     key_pairs_of,
     selection_of,
 )
-from headrace.steps.tables.changelog import CHANGE, result_key, row_columns
+from headrace.steps.tables.changelog import result_key, row_columns
 from headrace.steps.tables.latest import VERSIONS
 from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
@@ -74,6 +74,10 @@ class TableJoin(JoinOn):
         if self.at == "event_time" and self.other.output == MAIN:
             return (self.input, Ref(self.other.step, VERSIONS))
         return (self.input, self.other)
+
+    @property
+    def row_inputs(self) -> tuple[Ref, ...]:
+        return (self.input,)
 
     @property
     def outputs(self) -> tuple[str, ...]:

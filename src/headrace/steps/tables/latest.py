@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from headrace.durations import text
-from headrace.steps.base import MAIN, Plan
+from headrace.steps.base import MAIN, Plan, Ref
 from headrace.steps.expression_checks import check_expressions
 from headrace.steps.expressions import Expression, describe_keys, names_of, stable_names, stable_text
-from headrace.steps.facts import Facts, late_facts
+from headrace.steps.facts import CHANGE, Facts, late_facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Condition, KeyColumns, Length
 from headrace.steps.keyed import KeyedNode
-from headrace.steps.tables.changelog import CHANGE, check_stream, keyed_columns, row_columns
+from headrace.steps.tables.changelog import keyed_columns, row_columns
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_stateful
 
@@ -35,6 +35,10 @@ class Latest(KeyedNode):
     """How long after its last row a key is kept, in microseconds; None: without limit."""
     verb: ClassVar[str] = "latest"
     duplicate_hint: ClassVar[str] = "rename the column before: the rows of a table have the column `change`"
+
+    @property
+    def row_inputs(self) -> tuple[Ref, ...]:
+        return ()
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -55,8 +59,7 @@ class Latest(KeyedNode):
         yield from super().check(plan)
         facts = plan.facts(self.input)
         yield from check_expressions([self.delete_when], facts.columns, "latest")
-        yield from check_stream(plan, self.input, "latest")
-        if not facts.timed and not facts.cdc:
+        if not facts.timed and not facts.cdc and facts.change != "table":
             hint = "add event_time(column), ingestion_time() or processing_time() before"
             yield Finding("latest needs rows with time", hint, ("latest",))
         if self.ttl is not None and not facts.timed:

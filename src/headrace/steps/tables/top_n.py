@@ -14,12 +14,12 @@ from headrace.errors import OptionError
 from headrace.steps.base import Plan
 from headrace.steps.expression_checks import check_expressions
 from headrace.steps.expressions import describe_keys, names_of, one_line, stable_names
-from headrace.steps.facts import Facts
+from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Expected, KeyColumns, SqlText
 from headrace.steps.keyed import KeyedNode
-from headrace.steps.tables.changelog import CHANGE, keyed_columns, row_columns
+from headrace.steps.tables.changelog import keyed_columns, row_columns
 from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_stateful
