@@ -114,10 +114,10 @@ def test_drained_job_is_not_upgraded(running: JobService, job: Job) -> None:
 
 
 def test_upgrade_keeps_the_settings_that_it_does_not_set(running: JobService) -> None:
-    given = JobSettings(master="local[1]", partitions=3, conf={"spark.sql.shuffle.partitions": "3"})
-    job = start_job(running, given)
+    settings = JobSettings(master="local[1]", partitions=3, conf={"spark.sql.shuffle.partitions": "3"})
+    job = start_job(running, settings)
     JobUpgrades(running).upgrade(job.id, submission(RENAMED, JobSettings(restart_limit=5)))
-    expected = given.model_copy(update={"restart_limit": 5})
+    expected = settings.model_copy(update={"restart_limit": 5})
     assert running.get(job.id).settings == expected
     record = json.loads((running.directory(job.id).path / "job.json").read_text())
     assert record["settings"] == expected.model_dump()

@@ -87,8 +87,8 @@ def _mask_values(text: str) -> str:
         nodes = compose(text, file="")
     except DocumentError:
         return _IN_COMMENT.sub(rf'\1"{MASK}"', text)
-    found = {node.start_mark.index: node for root in nodes for node in _secrets_in(root, set())}
-    for start, node in sorted(found.items(), reverse=True):
+    scalars = {node.start_mark.index: node for root in nodes for node in _secrets_in(root, set())}
+    for start, node in sorted(scalars.items(), reverse=True):
         end = node.end_mark.index
         text = text[:start] + _mask_scalar(text[start:end], node.value) + text[end:]
     return text
