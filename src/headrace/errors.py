@@ -187,12 +187,15 @@ def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoRetu
 
 
 def without_passwords(text: str) -> str:
-    """Mask passwords in URLs and connection strings.
+    """Mask passwords in URLs and connection strings, and tokens in queries of URLs.
 
     >>> without_passwords("postgresql://ada:secret@db/shop"), without_passwords("host=db password='a b'")
     ('postgresql://ada:***@db/shop', 'host=db password=***')
+    >>> without_passwords("https://host/items?api_key=secret&page=1")
+    'https://host/items?api_key=***&page=1'
     """
     hidden = re.sub(r"(://[^:/@\s]*):[^@/\s]+@", r"\1:***@", text)
+    hidden = re.sub(r"(?i)([?&][\w.-]*(?:token|secret|(?:api|access)[._-]?key)=)[^\s&'\"]+", r"\1***", hidden)
     return re.sub(r"(password\s*=\s*)('[^']*'|[^\s&']+)", r"\1***", hidden)
 
 

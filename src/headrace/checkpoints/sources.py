@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.layout import checkpoint_of, read_record, write_record
-from headrace.errors import PlanError, Problem
+from headrace.errors import PlanError, Problem, without_passwords
 from headrace.plan.queries import Query, queries_of
 from headrace.steps.endpoints.source import Source
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -69,7 +69,7 @@ def source_problems(graph: Graph, query: Query, was: Record, now: Record) -> lis
     return [
         Problem(
             graph.where(graph[name]),
-            f"its checkpoint has offsets of {', '.join(lost)}, but it reads {', '.join(now[name])}",
+            f"its checkpoint has offsets of {_list_parts(lost)}, but it reads {_list_parts(now[name])}",
             f"restore the source to resume, or {_START_OVER}",
         )
         for name in was
@@ -85,6 +85,10 @@ def _missing_identity(graph: Graph, name: str, was: list[str]) -> list[str]:
 def _offset_identity(graph: Graph, name: str) -> list[str]:
     node = graph[name]
     return list(node.connector.offset_identity) if isinstance(node, Source) else ["a DataFrame"]
+
+
+def _list_parts(identity: list[str]) -> str:
+    return ", ".join(map(without_passwords, identity))
 
 
 def _quote_names(names: Record) -> str:

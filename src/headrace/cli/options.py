@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,6 +45,17 @@ def parse_pairs(items: Iterable[str] | None, *, where: str, example: str) -> dic
             raise OptionError(f"expected KEY=VALUE, got {item!r}", where=where, hint=f"such as {example}")
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+def secret_variable(name: str) -> str | None:
+    """Return an environment variable, or the content of the file that `NAME_FILE` names; None if empty.
+
+    Raises:
+        OptionError: the file cannot be read.
+    """
+    from headrace.yaml.variables import read_variable
+
+    return read_variable(name, os.environ) or None
 
 
 def check_file(file: Path) -> None:

@@ -13,16 +13,18 @@ from headrace.dashboard.charts import RANGES
 from headrace.dashboard.editor.completion import complete
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.editor.versions import TONES, diff_lines, notes_of, verdict_of
-from headrace.dashboard.feeds.base import Feed
+from headrace.dashboard.feeds.base import Feed, JobView
 from headrace.dashboard.formatting import outline
 from headrace.dashboard.health import by_urgency
 from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures
 from headrace.dashboard.plan_graph import graph_of
-from headrace.dashboard.rendering import render
+from headrace.dashboard.rendering import render, viewer_of
 from headrace.dashboard.stored.logs import read_log
 from headrace.dashboard.stored.side_outputs import read_rows
 from headrace.errors import HeadraceError
 from headrace.jobs.live import Hub
+from headrace.jobs.security.masking import mask_document
+from headrace.jobs.security.principals import Principal
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
 JOBS = "jobs"
@@ -43,15 +45,27 @@ def message_of(feed: Feed, topic: str) -> dict[str, Any] | None:
     if topic == JOBS:
         return jobs_message(feed.jobs())
     job = feed.job(topic)
-    return None if job is None else job_message(job, graph_for(feed, topic))
+    return None if job is None else job_message(job, _graph(feed, topic))
 
 
-def graph_for(feed: Feed, job: str) -> dict[str, Any] | None:
-    """Return the graph of a job; None before its plan is known."""
+def _graph(feed: Feed, job: str) -> dict[str, Any] | None:
+    """Return the graph of a job without declarations; None before its plan is known."""
     plan = feed.plan(job)
+    return graph_of(plan) if plan else None
+
+
+def document_for(feed: Feed, job: JobView, viewer: Principal) -> tuple[str, str]:
+    """Return the name and the text of a job's file; without secrets, if the viewer may not change the job."""
+    file, text = feed.document(job.id)
+    return file, text if viewer.may_change(job.owner) else mask_document(text, file)
+
+
+def graph_for(feed: Feed, job: JobView, viewer: Principal) -> dict[str, Any] | None:
+    """Return the graph of a job with the declarations of its steps; None before its plan is known."""
+    plan = feed.plan(job.id)
     if not plan:
         return None
-    file, text = feed.document(job)
+    file, text = document_for(feed, job, viewer)
     return graph_of(plan, text if file.endswith((".yaml", ".yml")) else "")
 
 
@@ -86,7 +100,8 @@ def history(
 @router.get("/jobs/{job}/steps/{step}")
 def step(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
     """Return the panel of one step."""
-    graph, summary = graph_for(feed, job), feed.job(job)
+    summary = feed.job(job)
+    graph = graph_for(feed, summary, viewer_of(request)) if summary else None
     node = next((node for node in (graph or {"nodes": []})["nodes"] if node["id"] == step), None)
     if node is None or summary is None:
         raise HTTPException(404, "no such step")
@@ -96,7 +111,7 @@ def step(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
 @router.get("/jobs/{job}/steps/{step}/key")
 def key_state(request: Request, feed: FeedOf, job: str, step: str, key: str = "") -> HTMLResponse:
     """Return the state or the partial matches of a key, which the driver reads."""
-    nodes = (graph_for(feed, job) or {"nodes": []})["nodes"]
+    nodes = (_graph(feed, job) or {"nodes": []})["nodes"]
     patterns = any(node["patterns"] for node in nodes if node["id"] == step)
     try:
         answer = feed.inquire(job, "why" if patterns else "state", step, key)
@@ -164,14 +179,15 @@ async def compare(request: Request, feed: FeedOf, job: str) -> HTMLResponse:
 
 
 def _compare(request: Request, feed: Feed, job: str, text: str) -> HTMLResponse:
-    if feed.job(job) is None:
+    summary = feed.job(job)
+    if summary is None:
         raise HTTPException(404, "no job has this id")
     error, comparison = "", None
     try:
         comparison = feed.compare(job, text)
     except HeadraceError as problem:
         error = problem.problem.what
-    lines = diff_lines(feed.document(job)[1], text)
+    lines = diff_lines(document_for(feed, summary, viewer_of(request))[1], text)
     shown: dict[str, Any] = {"lines": lines, "comparison": comparison, "error": error}
     return render(request, "compare.html", **shown, verdict_of=verdict_of, notes_of=notes_of, tones=TONES)
 

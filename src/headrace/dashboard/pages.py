@@ -20,7 +20,7 @@ from headrace.dashboard.editor import sample_runs
 from headrace.dashboard.editor.starters import STARTER
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
-from headrace.dashboard.live import FeedOf, graph_for, message_of
+from headrace.dashboard.live import FeedOf, document_for, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
 from headrace.dashboard.rendering import render, viewer_of
 from headrace.dashboard.stored.checkpoints import read_checkpoints
@@ -63,7 +63,7 @@ JobOf = Annotated[JobView, Depends(_job)]
 
 
 def _job_page(request: Request, feed: Feed, job: JobView, tab: str, **context: Any) -> HTMLResponse:
-    graph = graph_for(feed, job.id)
+    graph = graph_for(feed, job, viewer_of(request))
     state = {"job": job.id, "name": job.name, "graph": graph, "now": job_message(job, graph)}
     merged = {**state, **context.pop("state", {})}
     return render(request, f"job_{tab}.html", job=job, tab=tab, graph=graph, state=merged, **context)
@@ -146,7 +146,7 @@ def plan_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
 @router.get("/jobs/{job}/edit")
 def edit_page(request: Request, feed: FeedOf, job: JobOf, dead_letters: str = "") -> HTMLResponse:
     """Edit the document of a job and test it, with the `dead_letters` of a source if it names some."""
-    file, text = feed.document(job.id)
+    file, text = document_for(feed, job, viewer_of(request))
     editable = file.endswith((".yaml", ".yml"))
     letters = read_payloads(feed.checkpoint(job.id), dead_letters)
     rows = {letters.source: letters.lines} if letters else {}

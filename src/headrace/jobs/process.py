@@ -13,8 +13,9 @@ from headrace.jobs.directory import AttemptDirectory
 
 VARIABLE = "HEADRACE_JOB"
 """The environment variable that identifies the processes of a job."""
-SECRETS = ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE")
-"""Variables of the service that its jobs must not read."""
+_OWN = ("HEADRACE_TOKEN", "HEADRACE_PASSWORD", "HEADRACE_STORE")
+SECRETS = (*_OWN, *(f"{name}_FILE" for name in _OWN))
+"""Variables of the service that its jobs must not read, and those that name files with their values."""
 _HAS_PROC = Path("/proc/self/stat").exists()
 
 

@@ -26,7 +26,7 @@ from headrace.checkpoints.savepoints import (
 from headrace.errors import OptionError
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.model import Job, JobSettings
-from headrace.jobs.security.documents import check_submission
+from headrace.jobs.security.documents import check_memory, check_submission, limit_memory
 from headrace.jobs.states import ENDED, ConflictError, JobState
 from headrace.jobs.submission import Submission
 
@@ -58,7 +58,8 @@ class JobUpgrades:
     def upgrade(self, job: str, submission: Submission) -> tuple[Job, str | None]:
         """Replace the pipeline of a job and start it from its checkpoint.
 
-        A Python file is loaded, and compared with the checkpoint, only by the driver.
+        Settings that the submission does not set stay as they are. A Python file is loaded, and compared with
+        the checkpoint, only by the driver.
 
         Returns:
             The job, and the savepoint of the state before; None if the job had no checkpoint.
@@ -72,6 +73,7 @@ class JobUpgrades:
         check_submission(submission, self._service.policy)
         submission.check()
         current = self._service.get(job)
+        check_memory(_merge_settings(current, submission), self._service.policy)
         comparison = self.compare(current, submission)
         if comparison is not None and comparison.verdict == "replay":
             raise _needs_replay(current, comparison)
@@ -202,9 +204,8 @@ class JobUpgrades:
         submission.store(draft)
         self._replace_directory(directory, draft)
         shutil.rmtree(draft)
-        has_settings = submission.settings != JobSettings()
-        settings = submission.settings if has_settings else job.settings
-        self._change(job, submission.file, submission.version, settings.model_dump(), submission.files)
+        settings = _merge_settings(job, submission).model_dump()
+        self._change(job, submission.file, submission.version, settings, submission.files)
 
     def _replace_directory(self, directory: JobDirectory, source: Path) -> None:
         """Copy new files over the submitted ones; data files that are not uploaded again stay."""
@@ -216,9 +217,15 @@ class JobUpgrades:
         record = self._service.directory(job.id).path / "job.json"
         known = read_json(record) or {}
         names = {"files": sorted({*known["files"], *files})} if "files" in known else {}
-        write_json(record, {"file": file, "settings": settings, **names})
-        checked = JobSettings.model_validate(settings)
+        checked = limit_memory(JobSettings.model_validate(settings), self._service.policy)
+        write_json(record, {"file": file, "settings": checked.model_dump(), **names})
         self._service.store.change(job, file=file, version=version, settings=checked)
+
+
+def _merge_settings(job: Job, submission: Submission) -> JobSettings:
+    """Return the settings of a job, overridden by those that a submission sets."""
+    changes = submission.settings.model_dump(include=submission.settings.model_fields_set)
+    return JobSettings.model_validate({**job.settings.model_dump(), **changes})
 
 
 def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:

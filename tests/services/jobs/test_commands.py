@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,17 @@ import pytest
 from typer.testing import CliRunner
 
 from headrace.cli.app import app, main
+from headrace.cli.commands.service.client import Client
+from headrace.cli.commands.service.serve import _take_secrets
 from headrace.errors import OptionError
+from headrace.jobs.app import create_app
+from headrace.jobs.security.policy import Policy
+from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
+from headrace.jobs.store.database import Database
 from tests.services.jobs.conftest import DOCUMENT
+from tests.support.fake_service import COMMAND
+from tests.support.http_server import serving
 from tests.support.waiting import wait_until
 
 
@@ -185,6 +195,42 @@ def test_users_in_a_directory_without_a_service(
     with pytest.raises(OptionError, match="there is no job service"):
         app(["users", *command], standalone_mode=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_password_and_store_come_from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    contents = {"HEADRACE_PASSWORD": "a long password\n", "HEADRACE_STORE": f"{tmp_path}/own.db\n"}
+    for name, content in contents.items():
+        (tmp_path / name).write_text(content)
+        monkeypatch.setenv(f"{name}_FILE", str(tmp_path / name))
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["users", "add", "ada"]).exit_code == 0
+    assert (tmp_path / "own.db").exists()
+    assert "ada operator" in CliRunner().invoke(app, ["users", "list"]).output
+    database = Database(str(tmp_path / "own.db"))
+    assert PrincipalStore(database).log_in("ada", "a long password") is not None
+    database.close()
+
+
+def test_token_of_requests_comes_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = Policy(login=True, token="hr_admin")
+    service = JobService(tmp_path / "data", command=COMMAND, period=0.05, policy=policy)
+    (tmp_path / "token").write_text("hr_admin\n")
+    monkeypatch.setenv("HEADRACE_TOKEN_FILE", str(tmp_path / "token"))
+    with closing(service), serving(create_app(service)) as url:
+        assert Client(url).get("/jobs") == []
+    (tmp_path / "token").unlink()
+    with pytest.raises(OptionError, match=r"`HEADRACE_TOKEN` cannot be read from .*token: No such file"):
+        Client(url).get("/jobs")
+
+
+def test_service_takes_its_secrets_out_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "token").write_text("hr_admin\n")
+    monkeypatch.setenv("HEADRACE_TOKEN_FILE", str(tmp_path / "token"))
+    monkeypatch.setenv("HEADRACE_STORE_FILE", str(tmp_path / "store"))
+    assert _take_secrets() == "hr_admin"
+    assert not {"HEADRACE_TOKEN_FILE", "HEADRACE_STORE_FILE"} & set(os.environ)
 
 
 def test_users_are_added_listed_and_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

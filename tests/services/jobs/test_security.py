@@ -13,8 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from headrace import Pipeline
 from headrace.devtools.ports import free_ports
+from headrace.explain.explanation import as_json, explain
 from headrace.jobs.app import create_app
+from headrace.jobs.directory import write_json
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
 from headrace.jobs.security.throttle import MAX_FAILURES
@@ -25,6 +28,18 @@ from tests.support.http_server import serving
 from tests.support.waiting import wait_until
 
 PASSWORD = "a long password"
+WITH_SECRETS = """# plain
+name: numbers
+sources: {n: {generator: {rate: 10, columns: {n: sequence}}}}
+sinks:
+  out:
+    from: n
+    postgres: {url: "postgresql://ada:hunter2secret@db/shop", table: numbers}
+  hook:
+    from: n
+    webhook: {url: "https://host/hook", token: tok3nsecret}
+"""
+SECRETS = ("hunter2secret", "tok3nsecret")
 
 
 @pytest.fixture
@@ -102,6 +117,53 @@ def test_an_operator_does_not_get_the_passwords_of_others_by_a_clone(url: str) -
         assert other.post(f"/api/v1/jobs/{job}/clone").status_code == 403
         assert operator.post(f"/api/v1/jobs/{job}/clone").status_code == 201
         assert admin.post(f"/api/v1/jobs/{job}/clone").status_code == 201
+
+
+@pytest.fixture
+def secretive(url: str, closed: JobService) -> str:
+    """The id of a job of the user `operator` whose document has a password and a token."""
+    with log_in(url, "operator") as operator:
+        job: str = operator.post("/api/v1/jobs", json={"document": WITH_SECRETS}).json()["id"]
+    plan = as_json(explain(Pipeline.from_yaml_text(WITH_SECRETS, file="pipeline.yaml").check()))
+    write_json(closed.directory(job).plan, plan)
+    return job
+
+
+@pytest.mark.parametrize("user", ["viewer", "other"])
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/jobs/{}/edit", "ada:***@db"),
+        ("/jobs/{}", "ada:***@db"),
+        ("/ui/jobs/{}/steps/out", "ada:***@db"),
+        ("/ui/jobs/{}/steps/hook", "https://host/hook"),
+        ("/api/v1/jobs/{}/document", 'token: "***"'),
+        ("/api/v1/jobs/{}/plan", "token=***"),
+        ("/jobs/{}/plan", "token=***"),
+    ],
+)
+def test_who_may_not_change_a_job_does_not_see_its_secrets(
+    url: str, secretive: str, path: str, shown: str, user: str
+) -> None:
+    with log_in(url, user) as reader:
+        text = reader.get(path.format(secretive)).raise_for_status().text
+    assert shown in text
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+def test_differences_from_the_document_of_another_user_have_no_secrets(url: str, secretive: str) -> None:
+    with log_in(url, "other") as other:
+        compared = other.post(f"/ui/jobs/{secretive}/compare", content="name: p").raise_for_status().text
+    assert "ada:***@db" in compared
+    assert not [secret for secret in SECRETS if secret in compared]
+
+
+@pytest.mark.parametrize("user", ["operator", "admin"])
+def test_who_may_change_a_job_edits_its_document_as_it_is(url: str, secretive: str, user: str) -> None:
+    with log_in(url, user) as editor:
+        assert editor.get(f"/api/v1/jobs/{secretive}/document").text == WITH_SECRETS
+        page = editor.get(f"/jobs/{secretive}/edit").text
+    assert all(secret in page for secret in SECRETS)
 
 
 def test_only_an_admin_sees_users_and_the_audit_log(url: str) -> None:

@@ -12,7 +12,8 @@ from headrace.checkpoints.planned_state import state_of_plan
 from headrace.checkpoints.signatures import write_signature
 from headrace.checkpoints.sources import check_sources
 from headrace.errors import OptionError
-from headrace.jobs.model import Job
+from headrace.jobs.model import Job, JobSettings
+from headrace.jobs.security.policy import Policy
 from headrace.jobs.service import JobService
 from headrace.jobs.states import ConflictError, JobState
 from headrace.jobs.submission import Submission
@@ -30,8 +31,15 @@ CHANGED = DOCUMENT.replace("count(*)", "sum(n)")
 WITH_CODE = DOCUMENT.replace("steps: {", 'steps: {twice: {from: n, map: {python: "nowhere:twice"}}, ')
 
 
-def submission(text: str) -> Submission:
-    return Submission("pipeline.yaml", {"pipeline.yaml": text.encode()}, settings=QUICK)
+def submission(text: str, settings: JobSettings = QUICK) -> Submission:
+    return Submission("pipeline.yaml", {"pipeline.yaml": text.encode()}, settings=settings)
+
+
+@pytest.fixture
+def limited(running: JobService, monkeypatch: pytest.MonkeyPatch) -> JobService:
+    """A service with a memory limit."""
+    monkeypatch.setattr(running, "policy", Policy(memory_limit="1g"))
+    return running
 
 
 @pytest.fixture
@@ -39,9 +47,9 @@ def job(running: JobService) -> Job:
     return start_job(running)
 
 
-def start_job(running: JobService) -> Job:
+def start_job(running: JobService, settings: JobSettings = QUICK) -> Job:
     """Return a running job whose checkpoint has one epoch."""
-    job = running.submit(submission(DOCUMENT))
+    job = running.submit(submission(DOCUMENT, settings))
     graph = Pipeline.from_yaml_text(DOCUMENT).check()
     checkpoint = running.directory(job.id).checkpoint
     check_sources(graph, checkpoint)
@@ -103,6 +111,47 @@ def test_drained_job_is_not_upgraded(running: JobService, job: Job) -> None:
     wait_for(running, job, JobState.DRAINED)
     with pytest.raises(ConflictError, match="has ended for good"):
         JobUpgrades(running).upgrade(job.id, submission(RENAMED))
+
+
+def test_upgrade_keeps_the_settings_that_it_does_not_set(running: JobService) -> None:
+    settings = JobSettings(master="local[1]", partitions=3, conf={"spark.sql.shuffle.partitions": "3"})
+    job = start_job(running, settings)
+    JobUpgrades(running).upgrade(job.id, submission(RENAMED, JobSettings(restart_limit=5)))
+    expected = settings.model_copy(update={"restart_limit": 5})
+    assert running.get(job.id).settings == expected
+    record = json.loads((running.directory(job.id).path / "job.json").read_text())
+    assert record["settings"] == expected.model_dump()
+
+
+@pytest.mark.parametrize("settings", [{"restart_limit": 5}, {"memory": None}, {}])
+def test_upgrade_has_the_memory_limit_of_the_service(
+    limited: JobService, settings: dict[str, object]
+) -> None:
+    job = start_job(limited, JobSettings())
+    assert job.settings.memory == "1g"
+    changed = submission(RENAMED, JobSettings.model_validate(settings))
+    JobUpgrades(limited).upgrade(job.id, changed)
+    assert limited.get(job.id).settings.memory == "1g"
+
+
+def test_upgrade_with_more_memory_than_the_limit_is_rejected_before_anything_stops(
+    limited: JobService,
+) -> None:
+    job = start_job(limited, JobSettings())
+    with pytest.raises(OptionError, match="expected at most 1g, got 2g"):
+        JobUpgrades(limited).upgrade(job.id, submission(RENAMED, JobSettings(memory="2g")))
+    assert (limited.get(job.id).state, limited.get(job.id).attempts) == (JobState.RUNNING, 1)
+
+
+def test_restore_has_the_memory_limit_of_the_service(
+    running: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = start_job(running, JobSettings())
+    JobUpgrades(running).savepoint(job.id, "unlimited")
+    wait_for(running, job, JobState.RUNNING)
+    monkeypatch.setattr(running, "policy", Policy(memory_limit="1g"))
+    JobUpgrades(running).restore(job.id, "unlimited")
+    assert running.get(job.id).settings.memory == "1g"
 
 
 def test_verbs_over_rest(client: httpx.Client, service: JobService) -> None:

@@ -75,6 +75,11 @@ def test_source_with_the_same_offset_identity_resumes(was: Connector, now: Conne
             "has offsets of table `visits`, but it reads sqlite, table `hits`",
         ),
         (changes("a"), changes("b"), "has offsets of table `a`, but"),
+        (
+            connect.http(poll="https://ada:hush@host/a?token=hush", every="1 minute", format="json"),
+            connect.http(poll="https://host/b", every="1 minute", format="json"),
+            "has offsets of address https://ada:***@host/a?token=***, but",
+        ),
         (visits(), visits(cursor="at"), "has offsets of column `id`, but"),
     ],
 )

@@ -60,6 +60,7 @@ def test_memory_limit_of_jobs_is_that_of_the_run() -> None:
 def test_secrets_of_the_service_are_not_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADRACE_TOKEN", "hr_hidden")
     monkeypatch.setenv("HEADRACE_STORE", "postgresql://hidden")
+    monkeypatch.setenv("HEADRACE_PASSWORD_FILE", "/run/secrets/hidden")
     assert "hidden" not in str(run("answer(result=dict(os.environ))"))
 
 

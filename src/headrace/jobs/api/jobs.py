@@ -13,11 +13,12 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
-from headrace.errors import OptionError, without_passwords
+from headrace.errors import OptionError
 from headrace.jobs.api.access import JobId, Sender, Service
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
 from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.model import JobSettings
+from headrace.jobs.security.masking import mask_document
 from headrace.jobs.submission import MAX_FILE_BYTES, MAX_FILES, Submission
 from headrace.runtime.samples import MAX_ROWS, ROWS
 
@@ -94,9 +95,9 @@ def logs(job: JobId, service: Service, attempt: Annotated[int | None, Query(ge=1
 
 @router.get("/{job}/document", response_class=PlainTextResponse)
 def document(job: JobId, service: Service, sender: Sender) -> str:
-    """Return the submitted pipeline file; without passwords, if the sender may not change the job."""
-    text = service.document(job)
-    return text if sender.may_change(service.get(job).owner) else without_passwords(text)
+    """Return the submitted pipeline file; without secrets, if the sender may not change the job."""
+    text, current = service.document(job), service.get(job)
+    return text if sender.may_change(current.owner) else mask_document(text, current.file)
 
 
 @router.get("/{job}/plan")

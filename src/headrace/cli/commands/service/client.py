@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from headrace.cli.commands.service.serve import HOST, PORT
+from headrace.cli.options import secret_variable
 from headrace.errors import HeadraceError, OptionError, Problem, SetupError
 from headrace.jobs.security.policy import LOOPBACK_NAMES
 
@@ -52,7 +53,7 @@ class Client:
     def _send(self, method: str, path: str, **content: Any) -> Any:
         import httpx
 
-        token = os.environ.get(TOKEN_VARIABLE)
+        token = secret_variable(TOKEN_VARIABLE)
         headers = {"authorization": f"Bearer {token}"} if token else {}
         address = f"{self.url}/api/v1{path}"
         try:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.options import flag
+from headrace.cli.options import flag, secret_variable
 from headrace.cli.terminal.output import print_message
 from headrace.errors import OptionError
 
@@ -75,6 +75,7 @@ def serve(
     from headrace.jobs.service import JobService
     from headrace.metrics.alerts.rules import load_settings
 
+    store = store or secret_variable("HEADRACE_STORE")
     settings = None if alerts is None else load_settings(alerts)
     if (tls_certificate is None) != (tls_key is None):
         raise OptionError("expected --tls-certificate and --tls-key together", where="serve")
@@ -102,7 +103,7 @@ def _take_secrets() -> str | None:
     """Return the token and remove all secrets from the environment, which variables in documents read."""
     from headrace.jobs.process import SECRETS
 
-    token = os.environ.get("HEADRACE_TOKEN") or None
+    token = secret_variable("HEADRACE_TOKEN")
     for name in SECRETS:
         os.environ.pop(name, None)
     return token

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.options import AsJson
+from headrace.cli.options import AsJson, secret_variable
 from headrace.cli.terminal.output import show, show_json
 from headrace.errors import OptionError, did_you_mean
 
@@ -33,9 +32,13 @@ _DATA = Path(".headrace/service")
 
 @users.command()
 def add(name: Name, role: RoleOption = "operator", data: Data = _DATA, store: Store = None) -> None:
-    """Add or change a user; the password is read from HEADRACE_PASSWORD or from the terminal."""
+    """Add or change a user.
+
+    The password is read from HEADRACE_PASSWORD, from the file that HEADRACE_PASSWORD_FILE names, or from the
+    terminal.
+    """
     chosen = _parse_role(role)
-    password = os.environ.get("HEADRACE_PASSWORD") or typer.prompt(
+    password = secret_variable("HEADRACE_PASSWORD") or typer.prompt(
         "Password", hide_input=True, confirmation_prompt=True
     )
     with _open(data, store) as principals:
@@ -94,6 +97,7 @@ def _open(data: Path, store: str | None, *, existing: bool = False) -> Iterator[
     from headrace.jobs.store.database import Database
     from headrace.jobs.store.schema import create_tables
 
+    store = store or secret_variable("HEADRACE_STORE")
     if existing and store is None and not (data / "jobs.db").exists():
         hint = "pass --data DIRECTORY, or run the command where the service was started"
         raise OptionError(f"there is no job service in {data}", where="users", hint=hint)
