@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headrace.connectors.base import Connector, Load, WriteMode
 from headrace.durations import Duration, microseconds
-from headrace.errors import NoEventTimeError, OptionError
+from headrace.errors import NoEventTimeError, OptionError, RenamedError
 from headrace.formats import Format
 from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, Node, Ref
@@ -208,11 +208,18 @@ def require_same_pipeline(pipeline: Pipeline, other: Rows, where: str) -> None:
         raise OptionError("expected a stream of the same pipeline", where=where)
 
 
+_RENAMED = {
+    "rejects": ".dead_letters",
+    "named": 'the argument `name` of the verb, such as where("amount > 50", name="large")',
+}
+
+
 def missing_attribute(handle: Any, name: str, timed: type) -> Any:
     """Raise the error for a missing attribute of a handle.
 
     Raises:
         NoEventTimeError: it is a verb of streams with time.
+        RenamedError: it is a name of an earlier version.
         AttributeError: it is unknown, or a property that this step does not have.
     """
     declared = getattr(type(handle), name, None)
@@ -220,6 +227,8 @@ def missing_attribute(handle: Any, name: str, timed: type) -> Any:
         return declared.__get__(handle)
     if hasattr(timed, name) and not name.startswith("_"):
         raise no_time(handle._ref, name)
+    if name in _RENAMED:
+        raise RenamedError(f"`{name}` was renamed", where=f"`{handle._ref}`", hint=f"use {_RENAMED[name]}")
     raise AttributeError(f"{type(handle).__name__!r} object has no attribute {name!r}", name=name, obj=handle)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect, patterns, triggers, windows
-from headrace.errors import NoEventTimeError, OptionError, PlanError
+from headrace.errors import NoEventTimeError, OptionError, PlanError, RenamedError
 from headrace.steps.base import Ref
 from headrace.steps.rows.columns import Where
 from headrace.steps.stateful.window import WindowAggregate
@@ -273,3 +273,9 @@ def test_a_name_given_twice_is_one_problem_and_not_many(tx: SourceStream) -> Non
     with pytest.raises(PlanError) as caught:
         tx._pipeline.check()
     assert [problem.what for problem in caught.value.problems] == ["the name `tx` is already used"]
+
+
+@pytest.mark.parametrize(("name", "now"), [("rejects", r"\.dead_letters"), ("named", "the argument `name`")])
+def test_name_of_an_earlier_version_gives_the_new_one(tx: SourceStream, name: str, now: str) -> None:
+    with pytest.raises(RenamedError, match=rf"`tx`: `{name}` was renamed\n  hint: use {now}"):
+        getattr(tx, name)
