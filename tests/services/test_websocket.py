@@ -176,6 +176,7 @@ def test_server_sent_events_come_from_the_same_path() -> None:
         sink.publish([('{"n": 1}',)], 0)
         url, accept = f"http://{place}", {"Accept": "text/event-stream"}
         with client.stream("GET", url, headers=accept) as events:
+            assert events.headers["access-control-allow-origin"] == "*"  # for pages of another origin
             lines = (line for line in events.iter_lines() if line.startswith("data:"))
             assert next(lines) == 'data: {"n": 1}'
             sink.publish([("a\nb",)], 1)

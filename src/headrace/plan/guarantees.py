@@ -80,8 +80,16 @@ def _sink_guarantee(graph: Graph, sink: Sink) -> SinkGuarantee:
             return SinkGuarantee(sink.name, best, because, "read from Kafka, files or a table")
     assumed = [source.connector.replay_assumption for source in sources if isinstance(source, Source)]
     because += "".join(f", provided that {assumption}" for assumption in dict.fromkeys(assumed) if assumption)
-    better = "" if best == "exactly_once" else f"write to {_exactly_once_sinks()}, which deliver exactly once"
-    return SinkGuarantee(sink.name, best, because, better)
+    return SinkGuarantee(sink.name, best, because, _improvement(sink, best))
+
+
+def _improvement(sink: Sink, guarantee: Guarantee) -> str:
+    """Return the change of a sink that gives exactly once; empty if it does."""
+    if guarantee == "exactly_once":
+        return ""
+    if sink.connector.kind == "kafka":
+        return "remove `guarantee: at_least_once` from the sink"
+    return f"write to {_exactly_once_sinks()}, which deliver exactly once"
 
 
 def _is_weaker(guarantee: Guarantee, other: Guarantee) -> bool:

@@ -56,3 +56,14 @@ def test_source_that_may_drop_messages_delivers_at_most_once(source: Connector) 
     rows.write("out", connect.sqlite(path="x.db", table="t"))
     [guarantee] = sink_guarantees(pipeline.check())
     assert guarantee.guarantee == "at_most_once"
+
+
+def test_kafka_sink_without_transactions_names_the_option_to_remove() -> None:
+    pipeline = Pipeline("p")
+    rows = pipeline.read("tx", connect.files(path="in/"), format="json", schema="v int")
+    rows.write("out", connect.kafka(servers="host:9092", topic="a", format="json", guarantee="at_least_once"))
+    [guarantee] = sink_guarantees(pipeline.check())
+    assert (guarantee.guarantee, guarantee.better) == (
+        "at_least_once",
+        "remove `guarantee: at_least_once` from the sink",
+    )

@@ -140,7 +140,8 @@ class Broadcaster:
         return StreamingResponse(
             _as_events(self._messages()),
             media_type="text/event-stream",
-            headers={"Cache-Control": "no-store"},
+            # Pages that use `EventSource` are of another origin: the sink serves none itself.
+            headers={"Cache-Control": "no-store", "Access-Control-Allow-Origin": "*"},
         )
 
     def _is_authorized(self, connection: HTTPConnection) -> bool:
