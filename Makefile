@@ -68,6 +68,9 @@ delivery: proofs ## the proofs, then kill runs and brokers many times; updates t
 	$(RUN)/python -m tests.services.test_every_row_once
 	$(RUN)/python -m tests.services.test_every_change_once
 	$(RUN)/python -m tests.services.test_edge_kills --kills 50
+	$(RUN)/python -m tests.services.databases.test_live_join
+	$(RUN)/python -m tests.services.jobs.test_found_again 20
+	$(RUN)/python -m tests.spark.code.test_worker_kills
 
 docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict

@@ -12,12 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.services.databases import live_join
 
 from headrace.testing.delivery.sinks import kill_at_random
-
-pytestmark = pytest.mark.proof
 
 SAMPLE = 2
 
