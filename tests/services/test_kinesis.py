@@ -143,6 +143,14 @@ def test_sink_sends_every_row_with_its_key(
     assert values == Counter(range(1200))
 
 
+def test_region_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    monkeypatch.setenv("AWS_REGION", "eu-north-1")
+    client = Kinesis(stream="orders").service.connect()
+    assert client.meta.region_name == "eu-north-1"
+    client.close()
+
+
 def test_a_missing_stream_is_reported(spark: SparkSession, server: KinesisServer, tmp_path: Path) -> None:
     with pytest.raises(HeadraceError, match="nowhere") as error:
         run(Pipeline("missing"), options(server, "nowhere", retry_timeout="0 seconds"), tmp_path)

@@ -112,6 +112,16 @@ def test_qos_of_a_message_is_the_lower_of_publisher_and_subscriber(
         assert [metadata["qos"] for _, metadata in messages(log)] == [min(subscribed, n) for n in (0, 1, 2)]
 
 
+def test_changed_qos_applies_to_the_stored_session(
+    broker: mosquitto.Broker, tmp_path: Path, room: str
+) -> None:
+    for qos in (0, 1):
+        with receiving(broker, tmp_path, room, qos=qos) as (log, _):
+            publish(broker, room, str(qos), qos=1)
+            wait_until(lambda: log.end == qos + 1)  # noqa: B023 - called at once
+            assert messages(log)[-1][1]["qos"] == qos
+
+
 def test_qos_0_is_not_stored_while_no_run_is_connected(
     broker: mosquitto.Broker, tmp_path: Path, room: str
 ) -> None:
