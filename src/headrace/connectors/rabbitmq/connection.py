@@ -51,7 +51,10 @@ class Broker:
         if isinstance(error, exceptions.ChannelClosedByBroker):
             options, missing = self._options, error.reply_code == 404
             target = f"queue `{options.queue}`" if options.queue else f"exchange `{options.exchange}`"
-            hint = "declare it at the broker, or set create=True" if missing else "check its settings there"
+            hint = "check its settings there"
+            if missing:
+                declared = "declare the exchange that it is bound to"
+                hint = declared if options.create else "declare it at the broker, or set create=True"
             return f"the {target} at {self.address} cannot be used: {error.reply_text}", hint
         if isinstance(error, FINAL):
             hint = "check user, password and virtual host: amqp://${USER}:${PASSWORD}@host/vhost"

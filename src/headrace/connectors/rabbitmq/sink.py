@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,9 @@ class RabbitPublisher:
 
     def publish(self, messages: Iterable[tuple[Any, ...]], epoch: int) -> None:
         for number, (key, body, headers) in enumerate(messages):
-            properties = self._properties(f"{epoch}.{number}", headers)
+            # The digest distinguishes messages with the same number if an epoch is replayed in another order.
+            digest = hashlib.sha256(key.encode() + b"\0" + (body or b"")).hexdigest()[:16]
+            properties = self._properties(f"{epoch}.{number}.{digest}", headers)
             with self._errors():
                 retry(self._broker, self._timeout, lambda: self._send(key, body, properties), self.close)  # noqa: B023
 
