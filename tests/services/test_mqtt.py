@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import paho.mqtt.client as paho
@@ -110,6 +111,17 @@ def test_qos_of_a_message_is_the_lower_of_publisher_and_subscriber(
             publish(broker, room, str(published), qos=published)
             wait_until(lambda: log.end == published + 1)  # noqa: B023 - called at once
         assert [metadata["qos"] for _, metadata in messages(log)] == [min(subscribed, n) for n in (0, 1, 2)]
+
+
+def test_filter_that_is_refused_after_a_reconnect_ends_the_run(
+    broker: mosquitto.Broker, tmp_path: Path, room: str
+) -> None:
+    with receiving(broker, tmp_path, room) as (log, receiver):
+        refusal = SimpleNamespace(value=0x87)
+        receiver._confirm_subscription(None, None, 2, [refusal], None)  # as the client calls it
+        wait_until(lambda: log.failed)
+        with pytest.raises(SourceError, match=f"refuses a subscription: `{room}`"):
+            log.plan(0, 1)
 
 
 def test_changed_qos_applies_to_the_stored_session(

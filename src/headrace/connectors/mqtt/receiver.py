@@ -95,12 +95,14 @@ class MqttReceiver:
 
     def _await_subscription(self) -> None:
         confirmed = self._subscribed.wait(_SUBSCRIBE_SECONDS)
-        if confirmed and not self._refused_filters:
-            return
-        url = self._connection.address.url
+        if not confirmed or self._refused_filters:
+            raise SourceError.of(self._describe_refused_filters())
+
+    def _describe_refused_filters(self) -> Problem:
         refused = ", ".join(self._refused_filters) or "no answer"
+        what = f"the MQTT broker at {self._connection.address.url} refuses a subscription: {refused}"
         hint = "check the filters, and the access rights of the user at the broker"
-        raise SourceError(f"the MQTT broker at {url} refuses a subscription: {refused}", hint=hint)
+        return Problem(self._source, what, hint)
 
     def _receive(self, delivery: Delivery) -> None:
         """Append a message to the log; paho's thread, which calls this, reads no further while it is full."""
@@ -124,12 +126,14 @@ class MqttReceiver:
             acknowledge()  # dropped and counted
 
     def _watch_connection(self) -> None:
-        """Report a connection that the broker refuses, or that stays broken for too long."""
+        """Report a connection or subscription that the broker refuses, and one that stays broken."""
         timeout = seconds_of(self._options.retry_timeout)
         connection = self._connection
         while not self._stopped.wait(0.2):
             if connection.refused:
                 problem = describe_refusal(connection.refused, connection.address, self._source)
+            elif self._refused_filters:  # when the source subscribed again after a reconnect
+                problem = self._describe_refused_filters()
             elif connection.unavailable_seconds > timeout:
                 url = connection.address.url
                 what = f"the MQTT broker at {url} was unavailable for {timeout:g} seconds"
