@@ -107,6 +107,9 @@ class ReconnectingReceiver(Generic[_Connection]):
                 if self.is_final(error) or time.monotonic() - lost_at > self._timeout:
                     log.fail(self.describe(error))
                     return
+            except Exception as error:  # a fault of the receiver ends the run; it is never silent
+                log.fail(error)
+                return
             finally:
                 if connection is not None:
                     self.close(connection)
