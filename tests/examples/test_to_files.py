@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 NAMES = (
     "ad_attribution",
+    "auctions",
     "base_stations",
     "building_sensors",
     "card_patterns",
