@@ -12,17 +12,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from headrace.devtools.kafka_client import Client
 from headrace.testing.delivery.sinks import kill_at_random
 from tests.support.servers import Server
+
+pytestmark = pytest.mark.proof
 
 ROWS, EPOCH = 600_000, 60_000
 STEPS = ("fenced", "swept", "prepared", "staged", "begun", "rows", "ledger", "committed", "cleared")
 JOB = """
 import sys
 from headrace import Pipeline, connect
-
-pytestmark = pytest.mark.proof
 
 servers, topic, size, url, checkpoint = sys.argv[1:]
 pipeline = Pipeline("large")
