@@ -4,7 +4,8 @@
     ├── SetupError            Java, a jar or the kernel is missing on this machine
     ├── OptionError           an option of a connector, a format or the command line is invalid
     │   ├── RenamedError      a name of an earlier version
-    │   └── NoEventTimeError  a verb that needs rows with a time
+    │   ├── NoEventTimeError  a verb that needs rows with a time
+    │   └── TableInputError   a verb of streams on a table
     ├── SchemaError           a schema cannot be parsed, or does not fit the rows
     ├── DurationError         "5 minuets"
     ├── LoadError             the file of a pipeline is missing, or fails while it is loaded
