@@ -116,7 +116,7 @@ class AlertEngine:
         return due
 
     def _send(self, notification: Notification) -> None:
-        """Send a notification, then store that it was sent: after a crash it is rather sent again."""
+        """Send a notification, then store that it was sent; after a crash in between it is sent again."""
         for notifier in self._notifiers:
             notifier.send(notification)
         for alert in notification.alerts:
