@@ -67,14 +67,15 @@ class _Reader:
 
     def _scalar(self, node: ScalarNode) -> Scalar:
         where, tag = self._where(node), str(node.tag)
+        content = node.value.replace("\a", "")  # ruamel.yaml marks the line breaks of folded text with it
         if not tag.startswith(_TAG):
             self._errors.add(where, f"unknown YAML tag `{tag}`", "remove it; quote a text that starts with !")
-            return Scalar(where, node.value, node.value)
-        text = self._errors.attempt(_expand, node.value, where, self._environment)
+            return Scalar(where, content, content)
+        text = self._errors.attempt(_expand, content, where, self._environment)
         if text is None:
             self._errors.ignore(where)
-            return Scalar(where, node.value, node.value)
-        if text != node.value and node.style is None:  # `port: ${PORT}` is a number if the variable is
+            return Scalar(where, content, content)
+        if text != content and node.style is None:  # `port: ${PORT}` is a number if the variable is
             tag = str(self._resolver.resolve(ScalarNode, text, (True, False)))
         return Scalar(where, text, _plain_value(text, tag.removeprefix(_TAG)))
 

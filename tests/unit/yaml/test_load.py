@@ -255,6 +255,21 @@ steps:
     assert rows["t"].window == windows.count(7)  # type: ignore[attr-defined]
 
 
+def test_folded_text_is_one_line() -> None:
+    folded = """
+        sources: {tx: {memory: {}, schema: "k string, v int"}}
+        steps:
+          report:
+            sql: >-
+              select k, v
+              from tx
+        sinks: {out: {from: report, memory: {}}}
+    """
+    report = graph(folded)["report"]
+    assert isinstance(report, Sql)
+    assert report.query == "select k, v from tx"
+
+
 def test_the_name_comes_from_the_document_or_else_from_the_caller() -> None:
     assert Pipeline.from_yaml_text(TX, name="given").name == "given"
     assert Pipeline.from_yaml_text("name: own\n" + TX, name="given").name == "own"
