@@ -1,20 +1,34 @@
-"""Three alarms of one base station, each higher than the one before, within a minute."""
+"""Measurements of base stations: threshold alarms, rising alarms, atypical values, hourly roll-up."""
 
-from headrace import Pipeline, connect, patterns
+from headrace import Pipeline, connect, patterns, windows
 
 stations = Pipeline("base-stations")
-alarms = stations.read(
-    "alarms", connect.files(path="events.jsonl"), schema="station string, level int, ts timestamp"
+schema = """station_id string, datapoint_id string, alarm_id string, event_time timestamp,
+            value double, value_threshold double"""
+readings = stations.read("readings", connect.files(path="events.jsonl"), schema=schema)
+timed = readings.event_time("event_time", out_of_order="10 seconds")
+alarms = timed.where("value > value_threshold", name="alarms")
+rising = alarms.key_by("station_id").match(
+    "rising",
+    patterns.step("low").followed_by("rise", "value > greatest(low.value, rise.value)").times(2),
+    within="10 minutes",
+    select={"since": "low.event_time", "levels": "array(low.value, first(rise.value), rise.value)"},
 )
-warnings = (
-    alarms.event_time("ts", out_of_order="5 seconds")
-    .key_by("station")
-    .match(
-        "rising",
-        patterns.step("low").followed_by("rise", "level > greatest(low.level, rise.level)").times(2),
-        within="1 minute",
-        select={"since": "low.ts", "levels": "array(low.level, first(rise.level), rise.level)"},
+atypical = timed.key_by("station_id", "datapoint_id").process("atypical", "profile:AtypicalValues")
+hourly = (
+    timed.key_by("station_id", "datapoint_id")
+    .window(windows.tumbling("1 hour"))
+    .aggregate(
+        "hourly",
+        readings="count(*)",
+        alarms="count_if(value > value_threshold)",
+        mean="round(avg(value), 3)",
+        highest="max(value)",
     )
+    .drop("pane")
 )
-warnings.write("results", connect.files(path="out", format="json"))
+alarms.write("alarm_files", connect.files(path="out/alarms", format="json"))
+rising.write("rising_files", connect.files(path="out/rising", format="json"))
+atypical.write("atypical_files", connect.files(path="out/atypical", format="json"))
+hourly.write("hourly_files", connect.files(path="out/hourly", format="json"))
 stations.run(until="drained")
