@@ -47,7 +47,7 @@ class Reading:
 
 
 def readings(seed: int = 11) -> list[Reading]:
-    """Make a value a minute for each point, in order of arrival; fans fail, and a load is too high now and then."""
+    """Make a value a minute for each point, in order of arrival; fans fail, some loads are far too high."""
     chance = random.Random(seed)
     made = []
     for station in STATIONS:
@@ -65,7 +65,7 @@ def readings(seed: int = 11) -> list[Reading]:
 
 
 def rising(alarms: list[Reading]) -> Iterator[dict[str, Any]]:
-    """Find three rising alarms of a station within ten minutes; the search continues after the last of them."""
+    """Find three rising alarms of a station within ten minutes; the search resumes after the last of them."""
     start = 0
     while start < len(alarms):
         three = [alarms[start]]

@@ -18,7 +18,7 @@ class AtypicalValues(Processor):
     """Reports values further above the 99th percentile than that is above the median.
 
     The percentiles are those of all earlier values of the measuring point. A t-digest holds them in about
-    2 kB, however many there are. Values arrive out of order, so they wait until the watermark has passed them.
+    2 kB, however many there are. Values arrive out of order, so they wait for the watermark to pass them.
     """
 
     output = "station_id string, datapoint_id string, at timestamp, value double"

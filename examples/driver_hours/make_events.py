@@ -1,66 +1,66 @@
 """Generate the files of the example: `python -m examples.driver_hours.make_events`.
 
-The expected rows are computed here in plain Python, from the rule, so that they check Headrace rather than
+The expected rows are computed here in plain Python, minute by minute, so that they check Headrace rather than
 repeat it.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from examples.writing import instant, json_lines, write_all
 
 DRIVERS = ("FIN-100", "FIN-200", "FIN-300", "FIN-400")
-ALLOWED, BREAK = 270, 45
+WINDOW, WORK, BREAK = 720, 480, 60
 
-Activity = tuple[int, str, str, int]
+Trip = tuple[int, int]
 
 
-def activities(seed: int = 3, hours: int = 24) -> list[Activity]:
-    """Yield (minute of the end, licence, activity, minutes): drivers alternate between driving and rest.
-
-    Some reports are late.
-    """
+def trips(seed: int = 4, hours: int = 30) -> dict[str, list[Trip]]:
+    """Return the trips of each driver as (first minute, minute after the last); some rest more often."""
     chance = random.Random(seed)
-    made: list[Activity] = []
-    for driver in DRIVERS:
-        minute = chance.randint(0, 60)
+    made: dict[str, list[Trip]] = {}
+    for number, driver in enumerate(DRIVERS):
+        made[driver], minute = [], chance.randint(0, 60)
         while minute < hours * 60:
-            driving, rest = chance.randint(20, 110), chance.choice([10, 15, 20, 30, 30, 45, 50, 60])
-            made.append((minute + driving, driver, "driving", driving))
-            made.append((minute + driving + rest, driver, "rest", rest))
-            minute += driving + rest
-    return sorted(made, key=lambda item: (item[0] + chance.choice([0, 0, 0, 40]), item[1]))
+            end = minute + chance.randint(15, 90)
+            made[driver].append((minute, end))
+            minute = end + chance.choice([5, 10, 20, 30, 40, 70, 20 * (1 + 6 * (number % 2))])
+    return made
 
 
-def too_long(own: list[Activity]) -> list[dict[str, Any]]:
-    """Sum the driving time up to each break; after a violation the sum restarts."""
-    actual, total, legs = [], 0, 0
-    for end, licence, activity, minutes in own:
-        if activity == "driving":
-            total, legs = total + minutes, legs + 1
-            if total > ALLOWED:
-                at = instant(end * 60)
-                actual.append({"licence": licence, "legs": legs, "minutes": total, "at": at})
-                total, legs = 0, 0
-        elif minutes >= BREAK:
-            total, legs = 0, 0
-    return actual
+def violations(driver: str, own: list[Trip]) -> Iterator[dict[str, Any]]:
+    """Check the minutes before each drop-off one by one."""
+    busy = {minute for start, end in own for minute in range(start, end)}
+    for _, end in own:
+        window = [minute in busy for minute in range(end - WINDOW, end)]
+        working = sum(window)
+        longest = max((len(list(run)) for works, run in groupby(window) if not works), default=0)
+        if working > WORK or longest < BREAK:
+            minutes = {"working_minutes": working, "longest_break_minutes": longest}
+            yield {"licence": driver, "at": instant(end * 60), **minutes}
 
 
 def files() -> dict[str, str]:
-    """Return the files by name."""
-    value = activities()
-    rows = [
-        {"licence": licence, "activity": activity, "minutes": minutes, "ts": instant(end * 60)}
-        for end, licence, activity, minutes in value
+    """Return the files by name; some reports are 40 minutes late."""
+    made = trips()
+    chance = random.Random(5)
+    reports = [
+        (minute, driver, event)
+        for driver, own in made.items()
+        for trip in own
+        for minute, event in zip(trip, ("pick_up", "drop_off"), strict=True)
     ]
-    actual = [
-        row for driver in DRIVERS for row in too_long(sorted(item for item in value if item[1] == driver))
+    reports.sort(key=lambda report: (report[0] + chance.choice([0, 0, 0, 40]), report[1]))
+    events = [
+        {"licence": driver, "event": event, "ts": instant(minute * 60)} for minute, driver, event in reports
     ]
-    return {"events.jsonl": json_lines(rows), "expected.jsonl": json_lines(actual)}
+    expected = [row for driver, own in made.items() for row in violations(driver, own)]
+    return {"events.jsonl": json_lines(events), "expected.jsonl": json_lines(expected)}
 
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
-"""Drivers who drove longer than the rule allows without a sufficient break."""
+"""Drivers who worked longer, or took shorter breaks, than the rule allows within 12 hours."""
 
 from headrace import Pipeline, connect
 
 hours = Pipeline("driver-hours")
-activities = hours.read(
-    "activities",
-    connect.files(path="events.jsonl"),
-    schema="licence string, activity string, minutes int, ts timestamp",
+trips = hours.read(
+    "trips", connect.files(path="events.jsonl"), schema="licence string, event string, ts timestamp"
 ).event_time("ts", out_of_order="1 hour")
-too_long = activities.key_by("licence").process("too_long", "hours:DrivingHours")
-too_long.write("results", connect.files(path="out", format="json"))
+violations = trips.key_by("licence").process("violations", "hours:WorkingHours")
+violations.write("results", connect.files(path="out", format="json"))
 hours.run(until="drained")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pandas
-from examples.driver_hours.hours import DrivingHours
+from examples.driver_hours.hours import WorkingHours
 from examples.model_scoring.scoring import Score
 from tests.support.examples_at_hand import EXAMPLES, in_any_order, json_rows
 
@@ -23,13 +23,13 @@ def format_value(row: Any) -> dict[str, Any]:
     return {**row.to_dict(), "at": at}
 
 
-def test_driving_hours_in_one_batch_and_in_many() -> None:
+def test_working_hours_in_one_batch_and_in_many() -> None:
     events = json_rows(EXAMPLES / "driver_hours" / "events.jsonl")
     rows = [{**row, "ts": datetime.fromisoformat(row["ts"])} for row in events]
-    once = processor(DrivingHours, key="licence")
+    once = processor(WorkingHours, key="licence")
     made = [*once.rows(rows, time="ts"), *once.end()]
     assert in_any_order([format_value(row) for row in made]) == read_expected("driver_hours")
-    often, made = processor(DrivingHours, key="licence"), []
+    often, made = processor(WorkingHours, key="licence"), []
     for row in rows:
         made += [*often.rows([row], time="ts"), *often.watermark(row["ts"].timestamp() - 3600)]
     made += often.end()
