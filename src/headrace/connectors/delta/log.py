@@ -48,7 +48,7 @@ def snapshot_files(location: Location, version: int | None = None) -> list[Added
     actions = pyarrow.table(table.get_add_actions(flatten=False))
     partitions = actions.column("partition").to_pylist() if "partition" in actions.column_names else None
     values: Iterable[Any] = partitions or [{}] * actions.num_rows
-    paths = actions.column("path").to_pylist()
+    paths = map(unquote, actions.column("path").to_pylist())
     files = (AddedFile(path, _texts(value)) for path, value in zip(paths, values, strict=True))
     return sorted(files, key=lambda file: file.path)
 
