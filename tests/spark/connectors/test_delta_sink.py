@@ -311,6 +311,16 @@ def test_partition_column_of_another_type_is_an_error(
         deliver(connect.delta(path=tmp_path, partition_by="x"), run(), 0, spark.sql("select 1D as x, 1 as v"))
 
 
+def test_rows_that_consist_of_partition_columns_are_an_error(
+    spark: SparkSession, run: MakeRun, tmp_path: Path
+) -> None:
+    with pytest.raises(DeliveryError, match="`partition_by` names all columns"):
+        deliver(connect.delta(path=tmp_path, partition_by=["k", "v"]), run(), 0, rows(spark, ("a", 1)))
+    deliver(connect.delta(path=tmp_path, partition_by="k"), run(), 0, rows(spark, ("a", 1)))
+    with pytest.raises(DeliveryError, match="the stream has only partition columns of the table"):
+        deliver(connect.delta(path=tmp_path), run(), 1, rows(spark, ("a",), schema="k string"))
+
+
 def test_table_with_constraints_is_an_error(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
     out = connect.delta(path=tmp_path)
     deliver(out, run(), 0, rows(spark, ("a", 1)))

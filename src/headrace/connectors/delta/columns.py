@@ -39,6 +39,8 @@ def find_problem(schema: Schema, partition_by: Sequence[str]) -> tuple[str, str]
         if field.name in partition_by and str(field.type) not in _PARTITIONS:
             what = f"the partition column `{field.name}` has the type {field.type}"
             return what, "partition by text, whole numbers, dates or booleans: cast(ts as date) as day"
+    if partition_by and set(partition_by) >= set(schema.names):
+        return "`partition_by` names all columns", "a file needs at least one column that is no partition"
     return None
 
 

@@ -119,6 +119,9 @@ class DeltaWriter(LedgerWriter):
             self._compare(schema)
             self._schema = schema
         columns: list[str] = storage.table.metadata().partition_columns if storage.table else []
+        if set(columns) >= set(rows.columns):  # files without columns hold no rows
+            what = f"the stream has only partition columns of the table: {columns}"
+            raise DeliveryError(what, where=self._sink, hint="add another column to the stream")
         return columns
 
     def _create(self, schema: Any) -> None:
