@@ -17,8 +17,7 @@ ALL_STEPS = (
     "sqlite.staged@1", "sqlite.rows@1", "sqlite.ledger@2", "sqlite.committed@1",
 )  # fmt: skip
 DELTA_STEPS = (
-    "delta.created@1", "delta.fenced@1", "delta.swept@1", "delta.staged@1", "delta.read@1", "delta.committed@1",
-    "delta.staged@1", "delta.committed@2", "delta.cleaned@1",
+    "delta.created@1", "delta.swept@1", "delta.staged@1", "delta.read@1", "delta.committed@1", "delta.cleaned@1",
 )  # fmt: skip
 KILLS = 3
 """A sample; `make delivery` kills every pair of a source and a sink at 20 moments."""

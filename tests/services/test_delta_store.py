@@ -41,7 +41,7 @@ def test_rows_are_written_once_and_read_again(
         deliver(table, RUN, epoch, rows(spark, ("a b", epoch), ("c", epoch)))
     older, newer = table.writer(), table.writer()
     older.open(RUN)
-    staged = older.stage(2, rows(spark, ("a", 9)))
+    staged: Any = older.stage(2, rows(spark, ("a", 9)))
     newer.open(RUN)
     with pytest.raises(FencedError):
         older.commit(2, staged)
