@@ -1,6 +1,6 @@
 """The pipeline that recovery tests kill.
 
-Two stateful steps, four sinks of two kinds, dead letters, an exchange.
+Two stateful steps, six sinks of three kinds, dead letters, an exchange.
 
 Run as `python payments.py WORK`: reads WORK/in, one file a batch, and finishes.
 """
@@ -12,6 +12,8 @@ import random
 import sqlite3
 import sys
 from pathlib import Path
+
+from deltalake import DeltaTable
 
 from headrace import Pipeline, connect, windows
 
@@ -53,9 +55,10 @@ def build(work: Path) -> Pipeline:
 
     totals.write("totals_table", table("totals", "card", "window"))
     totals.write("totals_files", connect.files(path=str(work / "totals"), format="json"))
-    every_minute.aggregate("sums", n="sum(n)").write(
-        "sums_files", connect.files(path=str(work / "sums"), format="csv")
-    )
+    totals.write("totals_lake", connect.delta(path=work / "lake" / "totals", partition_by="card"))
+    sums = every_minute.aggregate("sums", n="sum(n)")
+    sums.write("sums_files", connect.files(path=str(work / "sums"), format="csv"))
+    sums.write("sums_lake", connect.delta(path=work / "lake" / "sums", key="window"))
     tx.where("amount > 800").write("big", table("big"))
     return pipeline
 
@@ -66,6 +69,10 @@ def results(work: Path) -> dict[str, list[str]]:
     with sqlite3.connect(work / "out.db") as database:
         for name in ("totals", "big"):
             actual[name] = sorted(map(str, database.execute(f"select * from {name}")))
+    for name in ("totals", "sums"):
+        actual[f"lake/{name}"] = list(
+            map(str, DeltaTable(work / "lake" / name).to_pyarrow_table().to_pylist())
+        )
     for name in ("totals", "sums", "checkpoint/unrouted/tx.dead_letters"):
         paths = [
             path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts

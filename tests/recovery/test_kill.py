@@ -10,11 +10,14 @@ from headrace.testing.delivery.sinks import kill_at_random
 from tests.recovery import payments
 from tests.recovery.conftest import kill_after_each, start
 
-SAMPLE = ("delivery.staged@2", "files.rolled_forward@1", "sqlite.ledger@2")
+SAMPLE = ("delivery.staged@2", "delta.read@1", "files.rolled_forward@1", "sqlite.ledger@2")
 ALL_STEPS = (
     "delivery.opened@3", "delivery.staged@2", "delivery.committed@1", "files.staged@2", "files.manifest@1",
     "files.shown@1", "files.cleaned@2", "files.rolled_forward@1", "files.fenced@1", "sqlite.fenced@1", "sqlite.begun@1",
     "sqlite.staged@1", "sqlite.rows@1", "sqlite.ledger@2", "sqlite.committed@1",
+)  # fmt: skip
+DELTA_STEPS = (
+    "delta.created@1", "delta.swept@1", "delta.staged@1", "delta.read@1", "delta.committed@1", "delta.cleaned@1",
 )  # fmt: skip
 KILLS = 3
 """A sample; `make delivery` kills every pair of a source and a sink at 20 moments."""
@@ -32,6 +35,14 @@ def test_killed_after_every_step_of_the_protocol_every_row_is_there_once(
     tmp_path: Path, undisturbed: dict[str, list[str]]
 ) -> None:
     kill_after_each(ALL_STEPS, tmp_path)
+    assert payments.results(tmp_path) == undisturbed
+
+
+@pytest.mark.proof
+def test_killed_after_every_step_of_a_delta_commit_every_row_is_there_once(
+    tmp_path: Path, undisturbed: dict[str, list[str]]
+) -> None:
+    kill_after_each(DELTA_STEPS, tmp_path)
     assert payments.results(tmp_path) == undisturbed
 
 

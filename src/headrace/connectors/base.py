@@ -161,6 +161,10 @@ class Connector(BaseModel):
             return f"{self.append_only} cannot be replaced: use mode `update`"
         return ""
 
+    def schema_problem(self, schema: Schema) -> tuple[str, str] | None:
+        """Return the problem and hint if this sink cannot write rows of that schema."""
+        return None
+
     def explain_failure(self, failure: str) -> Problem | None:
         """Translate the failure of a Spark query, if this connector's server or client caused it.
 

@@ -11,6 +11,7 @@ from headrace.errors import OptionError, did_you_mean
 
 _BUILT_IN = {
     "console": "headrace.connectors.console:Console",
+    "delta": "headrace.connectors.delta:Delta",
     "files": "headrace.connectors.files:Files",
     "generator": "headrace.connectors.generator:Generator",
     "http": "headrace.connectors.http:Http",

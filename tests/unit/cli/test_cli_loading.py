@@ -105,7 +105,7 @@ def test_two_pipelines_of_one_name_can_not_be_distinguished(write: Write) -> Non
         (
             "connector.py",
             f"{READ}connect.kafak()\n",
-            "hint: did you mean `kafka`? Known: console, files, generator, http",
+            "hint: did you mean `kafka`? Known: console, delta, files, generator, http",
         ),
         (
             "starts.py",

@@ -129,8 +129,8 @@ Delivery   at least once from end to end
   late_rows     exactly once   the sink's connector (log) delivers exactly once
   bad           exactly once   the sink's connector (log) delivers exactly once
   alerts        at least once  the sink's connector (screen) delivers at least once (weakest link); better:
-                               write to files, kafka, mysql, postgres, redis or sqlite, which deliver exactly
-                               once
+                               write to delta, files, kafka, mysql, postgres, redis or sqlite, which deliver
+                               exactly once
   abroad        exactly once   the sink's connector (log) delivers exactly once
 
 Real time   what blocks it

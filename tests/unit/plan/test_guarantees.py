@@ -22,7 +22,7 @@ def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> N
     assert "`shown`" in problem.where
     assert problem.what.endswith("(console) delivers at least once")
     assert problem.hint == (
-        "write to files, kafka, mysql, postgres, redis or sqlite, which deliver exactly once; or require "
+        "write to delta, files, kafka, mysql, postgres, redis or sqlite, which deliver exactly once; or require "
         "at_least_once"
     )
     assert [guarantee.better for guarantee in sink_guarantees(graph)][1] == ""

@@ -60,7 +60,7 @@ def secret_options() -> frozenset[str]:
     """Return the names of the options of connectors that are secrets, or mappings to secrets.
 
     >>> sorted(secret_options())
-    ['headers', 'key_password', 'password', 'token']
+    ['headers', 'key_password', 'password', 'storage', 'token']
     """
     return frozenset(name for kind in registry.kinds() for name in _secret_fields(registry.connector(kind)))
 

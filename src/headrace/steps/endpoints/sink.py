@@ -52,7 +52,9 @@ class Sink(Node):
         if "sink" not in self.connector.roles:
             yield Finding(f"{self.connector.kind} cannot be written to", "it is a source only", ("mode",))
         yield from self._check_mode(plan)
-        columns = plan.facts(self.input).columns
+        columns, schema = plan.facts(self.input).columns, plan.facts(self.input).schema
+        if schema is not None and (problem := self.connector.schema_problem(schema)):
+            yield Finding(*problem)
         for option in _COLUMN_OPTIONS:
             value = getattr(self.connector, option, None) or ()
             if isinstance(value, Mapping):  # constant headers of a webhook
