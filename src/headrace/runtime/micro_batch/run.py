@@ -139,5 +139,5 @@ class MicroBatchRun(RunHandle):
         for planned in self._planned:
             planned.inputs.close()
         self._progress.close()
-        self.directory.release()
+        self._release("stopped" if self._queries.stopping else self._options.until)
         self._ended.set()
