@@ -1,6 +1,7 @@
 """The pipeline that recovery tests kill.
 
-Two stateful steps, six sinks of three kinds, dead letters, an exchange.
+Three stateful steps, one of them in the kernel with row accounting, seven sinks of three kinds, dead letters,
+an exchange.
 
 Run as `python payments.py WORK`: reads WORK/in, one file a batch, and finishes.
 """
@@ -11,11 +12,14 @@ import json
 import random
 import sqlite3
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from deltalake import DeltaTable
 
 from headrace import Pipeline, connect, windows
+from headrace.checkpoints.journal import read_lines
+from headrace.runtime.progress.row_accounting import RowAccounting
 
 FILES = 3
 ROWS = 60
@@ -59,6 +63,8 @@ def build(work: Path) -> Pipeline:
     sums = every_minute.aggregate("sums", n="sum(n)")
     sums.write("sums_files", connect.files(path=str(work / "sums"), format="csv"))
     sums.write("sums_lake", connect.delta(path=work / "lake" / "sums", key="window"))
+    sevens = timed.key_by("card").window(windows.count(7)).aggregate("sevens", total="sum(amount)")
+    sevens.write("sevens_files", connect.files(path=str(work / "sevens"), format="json"))
     tx.where("amount > 800").write("big", table("big"))
     return pipeline
 
@@ -73,12 +79,23 @@ def results(work: Path) -> dict[str, list[str]]:
         actual[f"lake/{name}"] = list(
             map(str, DeltaTable(work / "lake" / name).to_pyarrow_table().to_pylist())
         )
-    for name in ("totals", "sums", "checkpoint/unrouted/tx.dead_letters"):
+    for name in ("totals", "sums", "sevens", "checkpoint/unrouted/tx.dead_letters"):
         paths = [
             path for path in (work / name).rglob("*") if path.is_file() and "_headrace" not in path.parts
         ]
         actual[name + "/"] = sorted(line for path in paths for line in path.read_text().splitlines())
     return {name: sorted(_comparable(row, work) for row in rows) for name, rows in actual.items()}
+
+
+def accountings(work: Path) -> dict[str, RowAccounting]:
+    """The row accounting of each step over all runs, and of the last run as `step (last run)`."""
+    file = work / "accounting.json"  # missing if the last run was killed after it had drained the pipeline
+    last_run = json.loads(file.read_text()) if file.exists() else {}
+    actual = {f"{step} (last run)": RowAccounting(**counts) for step, counts in last_run.items()}
+    for log in work.glob("checkpoint/queries/*/row_accounting.jsonl"):
+        line = list(read_lines(log))[-1]
+        actual[str(line["step"])] = RowAccounting.between({}, dict(line["sum"]))
+    return actual
 
 
 def _comparable(row: str, work: Path) -> str:
@@ -99,4 +116,6 @@ if __name__ == "__main__":
     place = Path(sys.argv[1])
     with build(place).start(until="drained", checkpoint=place / "checkpoint", master="local[2]") as running:
         running.wait()
+        steps = {step: asdict(counts) for step, counts in running.status().steps.items()}
+    (place / "accounting.json").write_text(json.dumps(steps))
     _end_spark()

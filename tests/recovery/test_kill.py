@@ -28,6 +28,7 @@ def test_killed_between_staging_and_commit_every_row_is_there_once(
 ) -> None:
     kill_after_each(SAMPLE, tmp_path)
     assert payments.results(tmp_path) == undisturbed
+    assert_balanced(tmp_path)
 
 
 @pytest.mark.proof
@@ -36,6 +37,7 @@ def test_killed_after_every_step_of_the_protocol_every_row_is_there_once(
 ) -> None:
     kill_after_each(ALL_STEPS, tmp_path)
     assert payments.results(tmp_path) == undisturbed
+    assert_balanced(tmp_path)
 
 
 @pytest.mark.proof
@@ -57,6 +59,15 @@ def test_killed_at_random_moments_every_row_is_there_once(
     )
     assert killed >= 2
     assert payments.results(tmp_path) == undisturbed
+    assert_balanced(tmp_path)
+
+
+def assert_balanced(work: Path) -> None:
+    """Check that every row is accounted for once, over all runs and in the last one."""
+    accountings = payments.accountings(work)
+    assert [step for step, rows in accountings.items() if not rows.balanced] == []
+    whole = accountings["sevens"]
+    assert (whole.rows, whole.in_open_windows) == (payments.FILES * payments.ROWS, 0)
 
 
 def epochs(work: Path) -> int:

@@ -6,17 +6,18 @@ unrouted/<output>/   side outputs without a sink
 logs/                Spark's log
 pipeline             the name of the pipeline, under which sinks record epochs
 drained              exists if the pipeline was drained; no run starts here again
+lock, standby        the run and the standby of the directory
 """
 
 from __future__ import annotations
 
-import fcntl
 import itertools
-import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import NoReturn
 
+from headrace.checkpoints.lock import DirectoryLock, Ending
 from headrace.errors import OptionError
 
 _FRESH = "start over with --fresh, or choose another --checkpoint"
@@ -25,9 +26,9 @@ _OLD_LAYOUT = ("queries/*/lineage", "queries/*/balance.jsonl", "handover", "kept
 
 
 class PipelineDirectory:
-    """A locked checkpoint directory; the lock ends with the process."""
+    """A locked checkpoint directory; the lock ends with the process and its JVM."""
 
-    def __init__(self, path: Path, lock: IO[str]) -> None:
+    def __init__(self, path: Path, lock: DirectoryLock) -> None:
         self.path = path
         self._lock = lock
 
@@ -50,7 +51,7 @@ class PipelineDirectory:
         if fresh:
             directory._check_owner(pipeline)
             directory = directory._move_aside()
-        directory._claim(pipeline)
+        directory.claim(pipeline)
         return directory
 
     @classmethod
@@ -76,30 +77,45 @@ class PipelineDirectory:
 
     @classmethod
     def _lock_path(cls, path: Path) -> PipelineDirectory:
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-            lock = (path / "lock").open("a+")
-        except OSError as error:
-            what = f"cannot write to the directory: {error.strerror}"
-            raise OptionError(what, where=str(path), hint="choose another --checkpoint") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.seek(0)
-            holder = lock.read().strip() or "unknown"
-            lock.close()
-            what = f"another run of the pipeline is using it (process {holder})"
-            hint = "stop that run, or choose another --checkpoint"
-            raise OptionError(what, where=str(path), hint=hint) from None
+        lock = DirectoryLock(path / "lock")
+        lock.acquire()
         return cls(path, lock)
+
+    @property
+    def lock_descriptor(self) -> int:
+        """The file descriptor of the lock, for the JVM to inherit."""
+        return self._lock.descriptor
+
+    def claim(self, pipeline: str) -> None:
+        """Check that a run can use the directory; write the name of the pipeline and the process id.
+
+        Raises:
+            OptionError: a run cannot use it; the lock is released.
+        """
+        self._check_owner(pipeline)
+        if restoring_path(self.path).exists() and not (self.path / "queries").exists():
+            hint = "repeat headrace savepoint restore"
+            self._reject("the restore of a savepoint was interrupted", hint)
+        if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
+            self._reject("the checkpoint was written by headrace 0.1, whose layout cannot be read", _FRESH)
+        if (self.path / "drained").exists():
+            self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
+        (self.path / "pipeline").write_text(pipeline)
+        self._lock.record()
 
     def mark_drained(self) -> None:
         """Record that the pipeline was drained."""
         (self.path / "drained").touch()
 
+    def record_ending(self, ending: Ending) -> None:
+        """Record how the run ended, for its standby, which takes over if there is no such record."""
+        if self._lock.held:
+            with suppress(OSError):  # the disk is full: the standby takes over
+                self._lock.record(ending)
+
     def release(self) -> None:
         """Release the lock."""
-        self._lock.close()
+        self._lock.release()
 
     def _move_aside(self) -> PipelineDirectory:
         """Rename the directory and lock an empty one in its place."""
@@ -116,22 +132,6 @@ class PipelineDirectory:
         name = owner.read_text() if owner.exists() else ""  # a crash may leave the file empty
         if name not in (pipeline, ""):
             self._reject(f"it is the checkpoint of another pipeline, `{name}`", "choose another --checkpoint")
-
-    def _claim(self, pipeline: str) -> None:
-        """Check that a run can use the directory; write the name of the pipeline and the process id."""
-        self._check_owner(pipeline)
-        if restoring_path(self.path).exists() and not (self.path / "queries").exists():
-            hint = "repeat headrace savepoint restore"
-            self._reject("the restore of a savepoint was interrupted", hint)
-        if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
-            self._reject("the checkpoint was written by headrace 0.1, whose layout cannot be read", _FRESH)
-        if (self.path / "drained").exists():
-            self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
-        (self.path / "pipeline").write_text(pipeline)
-        self._lock.seek(0)
-        self._lock.truncate()
-        self._lock.write(str(os.getpid()))
-        self._lock.flush()
 
 
 def next_aside(path: Path) -> Path:

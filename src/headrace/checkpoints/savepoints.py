@@ -26,7 +26,7 @@ from headrace.errors import OptionError, did_you_mean
 
 RECORD = "savepoint.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_NOT_COPIED = frozenset({"lock", "logs"})
+_NOT_COPIED = frozenset({"lock", "logs", "standby"})
 """Entries of the directory that belong to a run, not to its state."""
 
 

@@ -244,6 +244,32 @@ class Acknowledging(Protocol):
 
 
 @dataclass(frozen=True)
+class Reception:
+    """The messages of a source with a write-ahead log, since its checkpoint began."""
+
+    received: int
+    stored: int
+    """Messages in the log, acknowledged once they are durable; some of them may have been dropped later."""
+    duplicates: int
+    """Redeliveries of messages that the log had stored already."""
+    dropped: int
+    """Messages that no epoch will contain: dropped from or before a full log, or too large."""
+    refused: int
+    """Messages returned to their sender under backpressure."""
+    backlog: int
+    """Messages in the log that no committed epoch contains."""
+
+
+@runtime_checkable
+class Receiving(Protocol):
+    """A reader that receives messages once and counts them."""
+
+    def reception(self) -> Reception | None:
+        """Return the counts; None before the first message can arrive."""
+        ...
+
+
+@dataclass(frozen=True)
 class WriteContext:
     """The pipeline, sink, checkpoint and mode of a writer in one run."""
 

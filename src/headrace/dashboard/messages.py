@@ -16,6 +16,8 @@ BUSY = 0.9
 """The busy share from which on a step can be the cause of backpressure."""
 BACKLOG_SECONDS = 10.0
 """The backlog, in seconds of input, from which on a busy step counts as backpressured."""
+_MESSAGES = ("received", "stored", "duplicates", "dropped", "refused")
+"""The counts of a source with a write-ahead log; its backlog is shown as its lag."""
 _SLOW = 1.0
 """The rate in rows per second below which rates are shown per minute."""
 
@@ -102,6 +104,7 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "late": step.late,
         "dead_letters": step.dead_letters,
         "lag": text.count(step.lag),
+        "reception": {name: text.count(step.reception[name]) for name in _MESSAGES if step.reception},
         "watermark": text.utc(step.watermark),
         "pressure": node["stateful"] and _is_backpressured(step),
         "balanced": step.balanced,
@@ -142,6 +145,7 @@ def _merge(parts: list[StepFigures]) -> StepFigures:
         state_bytes=stateful.state_bytes,
         watermark=next((part.watermark for part in parts if part.watermark), None),
         lag=first.lag,
+        reception=first.reception,
         accounting=stateful.accounting,
         balanced=stateful.balanced,
         rules=next((part.rules for part in parts if part.rules), {}),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.connectors.base import Acknowledging, Connector, ReadContext
+from headrace.connectors.base import Acknowledging, Connector, ReadContext, Receiving
 from headrace.lowering.code.functions import collector_of
 from headrace.lowering.decode import DeadLetters, decode_records
 from headrace.lowering.event_times import check_event_time, set_time
@@ -22,7 +22,7 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from headrace.connectors.base import Reader
+    from headrace.connectors.base import Reader, Reception
     from headrace.lowering.lookups.worker import LookupTask
     from headrace.steps.code.functions import FunctionStep
     from headrace.steps.endpoints.source import FrameSource, Source
@@ -138,6 +138,11 @@ class StreamInputs:
             if name in self._primary_reader_of and isinstance(reader, Acknowledging):
                 for source in reported:
                     reader.acknowledge(source["description"], source.get("endOffset"))
+
+    def receptions(self) -> dict[str, Reception]:
+        """Return the counts of messages of each source that has a write-ahead log."""
+        receiving = [(name, reader) for name, reader in self._reading if isinstance(reader, Receiving)]
+        return {name: counts for name, reader in receiving if (counts := reader.reception()) is not None}
 
     def close(self) -> None:
         """Close the readers of sources and unpersist tables."""

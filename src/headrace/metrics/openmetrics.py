@@ -40,6 +40,14 @@ _STEP = {
     "errors": "Rows whose Python code failed, in this attempt.",
 }
 
+_RECEPTION = {
+    "received": "Messages that a source with a write-ahead log has received, since its checkpoint began.",
+    "stored": "Messages stored in the log and acknowledged.",
+    "duplicates": "Redeliveries of stored messages.",
+    "dropped": "Messages dropped because the log was full or the message too large.",
+    "refused": "Messages returned to their sender under backpressure.",
+}
+
 
 class _Collector:
     """The collector of prometheus-client for a list of metrics."""
@@ -59,7 +67,8 @@ def render(snapshots: Iterable[Mapping[str, Any]], service: Mapping[str, float])
         service: gauges of the service itself, by name.
     """
     jobs = list(snapshots)
-    families = [*_job_families(jobs), *_step_families(jobs), *_service_families(jobs, service)]
+    of_jobs = [*_job_families(jobs), *_step_families(jobs), *_source_families(jobs)]
+    families = [*of_jobs, *_service_families(jobs, service)]
     text: bytes = generate_latest(_Collector(families))  # type: ignore[no-untyped-call]
     return text.decode()
 
@@ -117,6 +126,16 @@ def _step_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
             for step, facts in (job.get("steps") or {}).items():
                 if facts.get(name) is not None:
                     counter.add_metric([*_labels(job), step], facts[name])
+        yield counter
+
+
+def _source_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
+    for name, text in _RECEPTION.items():
+        counter = CounterMetricFamily(f"headrace_source_messages_{name}", text, labels=[*_JOB, "source"])
+        for job in jobs:
+            for step, facts in (job.get("steps") or {}).items():
+                if (reception := facts.get("reception")) is not None:
+                    counter.add_metric([*_labels(job), step], reception[name])
         yield counter
 
 

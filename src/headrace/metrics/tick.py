@@ -83,6 +83,7 @@ class TickBuilder:
             "watermark_delay_ms": watermark_delay(status.watermark),
             "slowest_partition": status.slowest_partition,
             "lag": sum(lags.values()) if lags else None,
+            "messages_dropped": sum(each.dropped for each in status.receptions.values()),
             "latency_ms": asdict(status.latency) if status.latency else _NO_PERCENTILES,
             "event_latency_ms": asdict(event_latency) if event_latency else _NO_PERCENTILES,
             "batch_ms": status.latency_ms,
@@ -130,6 +131,8 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
         details["ledger_epoch"] = ledger_epoch
     if (rules := status.rules.get(node.name)) is not None:
         details["rules"] = {"in_force": rules.in_force, "faults": list(rules.faults)}
+    if (reception := status.receptions.get(node.name)) is not None:
+        details["reception"] = asdict(reception)
     details.update(status.calls.get(node.name, {}))
     if accounting is not None:
         details["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
@@ -158,12 +161,15 @@ def _query(query: QueryStatus, rates: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _lags(status: Status) -> dict[str, int]:
-    """Return the lag of each partition; if several queries read it, that of the slowest."""
+    """Return the lag of each partition; if several queries read it, that of the slowest.
+
+    That of a source with a write-ahead log is the backlog of the log.
+    """
     lags: dict[str, int] = {}
     for query in status.queries:
         for partition, lag in query.lag.items():
             lags[partition] = max(lag, lags.get(partition, 0))
-    return lags
+    return lags | {f"{source}-log": counts.backlog for source, counts in status.receptions.items()}
 
 
 def _out_of_order(delays: Delays) -> dict[str, Any] | None:

@@ -7,12 +7,13 @@ from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from headrace.errors import HeadraceError, OptionError
+from headrace.errors import FencedError, HeadraceError, OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from headrace.checkpoints.directory import PipelineDirectory
+    from headrace.checkpoints.lock import Ending
     from headrace.plan.graph import Graph
     from headrace.plan.queries import Query
     from headrace.runtime.progress.status import Status
@@ -86,6 +87,14 @@ class RunHandle(ABC):
     ) -> None:
         if not self._ended.is_set():
             self.kill()
+
+    def _release(self, ending: Ending) -> None:
+        """Record the ending, unless the run has failed, and release the directory."""
+        if self._failure is None:
+            self.directory.record_ending(ending)
+        elif isinstance(self._failure, FencedError):
+            self.directory.record_ending("fenced")
+        self.directory.release()
 
     def _fail(self, error: BaseException) -> None:
         """Record the failure that ends the run, unless one is recorded already."""

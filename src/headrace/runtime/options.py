@@ -27,6 +27,7 @@ class RunKeywords(TypedDict, total=False):
     mode: ExecutionMode
     every: Duration | None
     fresh: bool
+    standby: bool
     progress: bool | None
     guarantee: Guarantee | None
     checkpoint: str | Path | None
@@ -55,6 +56,10 @@ class RunOptions:
     """
     fresh: bool = False
     """Start with a new checkpoint and move the previous one aside. Nothing is deleted from the sinks."""
+    standby: bool = False
+    """Start Spark and wait until the active run of the pipeline fails or is killed, then resume from its
+    checkpoint; end if that run is stopped. Run at once if there is no other run.
+    """
     progress: bool | None = None
     """Show progress; default: on a terminal and in notebooks."""
     guarantee: Guarantee | None = None
@@ -83,6 +88,12 @@ class RunOptions:
                 f"`every` cannot be combined with until={self.until!r}",
                 where="every",
                 hint="a bounded run processes the available input as fast as possible: leave out `every`",
+            )
+        if self.standby and self.fresh:
+            raise OptionError(
+                "a standby resumes from the checkpoint of another run, which `fresh` would move aside",
+                where="standby",
+                hint="leave out `fresh`",
             )
         if self.mode == "real_time" and (period or MIN_REAL_TIME_BATCH) < MIN_REAL_TIME_BATCH:
             raise OptionError(

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import PipelineDirectory, directory_of
+from headrace.checkpoints.standby import StandbyPlace
 from headrace.errors import PlanError, Problem
 from headrace.plan.guarantees import require
 from headrace.runtime.fresh import describe_fresh_start
 from headrace.runtime.micro_batch.run import MicroBatchRun
 from headrace.runtime.real_time.run import RealTimeRun, check_plan
 from headrace.runtime.real_time.settings import session_master, session_settings
+from headrace.runtime.standby import NO_RUN, StandbyRun, describe_wait
+from headrace.runtime.warm_up import warm_up
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from headrace.plan.graph import Graph
     from headrace.runtime.handle import RunHandle
     from headrace.runtime.options import RunOptions
@@ -30,6 +36,8 @@ def start(
 ) -> RunHandle:
     """Lock the checkpoint directory of a checked plan, open a session, and start the run.
 
+    With the option `standby`, and if another run holds the lock, return the handle of a standby.
+
     Args:
         graph: the plan.
         options: the options of the run.
@@ -41,24 +49,62 @@ def start(
     if options.fresh:
         for line in describe_fresh_start(graph, directory_of(graph.name, options.checkpoint)):
             sys.stderr.write(f"{line}\n")
-    real_time = options.mode == "real_time"
-    if real_time:
+    if options.mode == "real_time":
         check_plan(graph, options.guarantee)
     else:
         require(graph, options.guarantee)
-    directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
+    if not options.standby:
+        directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
+        return _start_run(graph, directory, options, on_phase)
+    place = StandbyPlace(graph.name, options.checkpoint)
+    if place.is_free:
+        on_phase(NO_RUN)
+        return _start_run(graph, place.take_over(), options, on_phase)
+    return _start_standby(graph, place, options, on_phase)
+
+
+def _start_run(
+    graph: Graph, directory: PipelineDirectory, options: RunOptions, on_phase: Callable[[str], None]
+) -> RunHandle:
     try:
         on_phase(STARTING_SPARK)
-        spark = open_session(
-            graph.name,
-            master=session_master(options.master) if real_time else options.master,
-            conf=session_settings(graph, options.conf) if real_time else options.conf,
-            jars=jars_for(graph.connectors),
-            log_directory=directory.path / "logs",
-        )
+        spark = _open_session(graph, directory, options)
         on_phase("planning")
-        run = RealTimeRun if real_time else MicroBatchRun
-        return run(spark, graph, directory, options)
-    except BaseException:
+        return _begin(graph, options, spark, directory)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            directory.record_ending("stopped")
         directory.release()
         raise
+
+
+def _start_standby(
+    graph: Graph, place: StandbyPlace, options: RunOptions, on_phase: Callable[[str], None]
+) -> RunHandle:
+    try:
+        on_phase(STARTING_SPARK)
+        spark = _open_session(graph, place.directory, options)
+        on_phase("warming up")
+        warnings = warm_up(spark, graph) if options.mode == "micro_batch" else []
+    except BaseException:
+        place.leave()
+        raise
+    on_phase(describe_wait(place.holder))
+    return StandbyRun(spark, graph, place, partial(_begin, graph, options), warnings)
+
+
+def _open_session(graph: Graph, directory: PipelineDirectory, options: RunOptions) -> SparkSession:
+    real_time = options.mode == "real_time"
+    return open_session(
+        graph.name,
+        master=session_master(options.master) if real_time else options.master,
+        conf=session_settings(graph, options.conf) if real_time else options.conf,
+        jars=jars_for(graph.connectors),
+        log_directory=directory.path / "logs",
+        inherited=[directory.lock_descriptor],
+    )
+
+
+def _begin(graph: Graph, options: RunOptions, spark: SparkSession, directory: PipelineDirectory) -> RunHandle:
+    run = RealTimeRun if options.mode == "real_time" else MicroBatchRun
+    return run(spark, graph, directory, options)

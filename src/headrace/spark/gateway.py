@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any
@@ -109,14 +109,26 @@ def is_launched() -> bool:
     return SparkContext._gateway is not None
 
 
-def launch_jvm(configuration: SparkConf, output: IO[bytes]) -> None:
-    """Start the JVM of this process as pyspark does; write its standard output and error to `output`."""
+def launch_jvm(configuration: SparkConf, output: IO[bytes], inherited: Sequence[int] = ()) -> None:
+    """Start the JVM of this process as pyspark does; write its standard output and error to `output`.
+
+    The JVM inherits the file descriptors `inherited`.
+    """
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
+    options = {"stdout": output, "stderr": output, "pass_fds": tuple(inherited)}
     with _kill_on_interrupt():
-        gateway = launch_gateway(configuration, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(configuration, options)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def is_jvm_alive() -> bool:
+    """Return False if this process started a JVM and it has ended."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return process is None or process.poll() is None
 
 
 def end_jvm() -> None:

@@ -62,13 +62,19 @@ def submitted_settings() -> dict[str, str]:
     return dict(SparkConf().getAll())
 
 
-def start(settings: Mapping[str, str], jars: Sequence[Path], log_directory: Path | None) -> SparkSession:
+def start(
+    settings: Mapping[str, str],
+    jars: Sequence[Path],
+    log_directory: Path | None,
+    inherited: Sequence[int] = (),
+) -> SparkSession:
     """Return a new session with these settings; start a JVM unless the process has one.
 
     Args:
         settings: all settings of Spark.
         jars: jars for the end of the class path, after those of Spark.
         log_directory: the directory of Spark's log.
+        inherited: file descriptors that a new JVM inherits, such as that of a lock.
 
     Raises:
         SetupError: Spark did not start; the error quotes the log.
@@ -80,7 +86,7 @@ def start(settings: Mapping[str, str], jars: Sequence[Path], log_directory: Path
     with _environment(settings["spark.master"], java, home, jars):
         if not is_launched():
             log = _new_log(log_directory or cache_directory() / "logs")
-            _launch(settings, archive_options(java, home), log)
+            _launch(settings, archive_options(java, home), log, inherited)
         try:
             return SparkSession.builder.config(map=dict(settings)).getOrCreate()
         except Exception as error:
@@ -105,7 +111,7 @@ def cores(master: str) -> int | None:
     return (os.cpu_count() or 1) if match[1] == "*" else int(match[1] or 1)
 
 
-def _launch(settings: Mapping[str, str], archive: str, log: Path) -> None:
+def _launch(settings: Mapping[str, str], archive: str, log: Path, inherited: Sequence[int]) -> None:
     """Start the JVM with its output in the log.
 
     `archive` has the options of the class archive; a JVM that records an archive cannot use one.
@@ -120,7 +126,7 @@ def _launch(settings: Mapping[str, str], archive: str, log: Path) -> None:
     configuration.set(option, f"{ours} {theirs}".strip())
     try:
         with log.open("ab") as output:
-            launch_jvm(configuration, output)
+            launch_jvm(configuration, output, inherited)
     except Exception as error:
         raise _failure(error, log) from error
 

@@ -59,6 +59,7 @@ def open_session(
     conf: Mapping[str, str] | None = None,
     jars: Sequence[Path] = (),
     log_directory: Path | None = None,
+    inherited: Sequence[int] = (),
     report: Callable[[str], None] | None = None,
 ) -> SparkSession:
     """Return the active SparkSession, or start one.
@@ -71,6 +72,7 @@ def open_session(
         conf: `spark.*` settings; they override all defaults except those that results depend on.
         jars: additional jars for driver and executors, such as those of a connector.
         log_directory: directory of Spark's log; default: `logs` in the cache directory.
+        inherited: file descriptors that a new JVM inherits, such as that of a lock.
         report: receives messages about the compilation of the kernel; default: standard error.
 
     Raises:
@@ -88,7 +90,7 @@ def open_session(
     session = active_session()
     if session is None:
         settings = _settings(name, submitted_settings() | requested, kernel, jars)
-        session = start(settings, jars, log_directory)
+        session = start(settings, jars, log_directory, inherited)
         _prepare_cluster(session, settings)
     else:
         _adapt_session(session, requested, jars)

@@ -268,8 +268,8 @@ class Pipeline:
         The first Ctrl-C stops it gracefully; the second raises `KeyboardInterrupt`.
 
         Args:
-            options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `progress`, `guarantee`,
-                `checkpoint`, `master`, `conf`.
+            options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `standby`, `progress`,
+                `guarantee`, `checkpoint`, `master`, `conf`.
 
         In a file that `headrace run file.py` loads, the call only sets the options of the run.
         """

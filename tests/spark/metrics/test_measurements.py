@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from benchmarks.backpressure import SlowSink
 from pyspark.sql import DataFrame, SparkSession
+from tests.support.waiting import TIMEOUT, wait_until
 
 from headrace import Connector, Pipeline, connect, windows
 from headrace.connectors.base import Role, Staged, StagedRows, WriteContext
@@ -106,3 +110,37 @@ def test_a_tick_has_rows_of_every_step(spark: SparkSession, windowed: tuple[Pipe
     query = next(iter(tick["queries"].values()))
     assert "addBatch" in query["phases_ms"]
     assert 0 <= query["busy"] <= 1
+
+
+def test_messages_that_a_full_log_drops_and_its_backlog_are_metrics(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pipeline, first_epoch, go_on = Pipeline("edge"), threading.Event(), threading.Event()
+
+    def pause(rows: int) -> None:
+        first_epoch.set()
+        assert go_on.wait(TIMEOUT)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        options = {"host": "127.0.0.1", "port": server.getsockname()[1], "log_limit": "64 KB"}
+        source = connect.socket(**options, overflow="drop_newest", max_per_batch=10)
+        lines = pipeline.read("lines", source, format="text")
+        lines.select(n="cast(substring(value, 1, 4) as int)").write("out", SlowSink.waiting(pause))
+        with pipeline.start(checkpoint=tmp_path / "checkpoint") as handle:
+            with server.accept()[0] as connection:
+                connection.sendall(b"".join(b"%04d" % number + b"." * 996 + b"\n" for number in range(200)))
+                assert first_epoch.wait(TIMEOUT)
+                wait_until(lambda: handle.status().receptions["lines"].received == 200, handle)
+                reception = handle.status().receptions["lines"]
+                tick = TickBuilder(handle.graph).build(handle.status())
+                go_on.set()
+                wait_until(lambda: handle.status().receptions["lines"].backlog == 0, handle)
+            handle.stop()
+    assert reception.dropped > 0
+    assert reception.stored + reception.dropped == 200
+    assert reception.backlog == reception.stored  # no epoch is committed yet
+    assert tick["lag_by_partition"] == {"lines-log": reception.backlog}
+    assert tick["metrics"]["lag"] == reception.backlog
+    assert tick["metrics"]["messages_dropped"] == reception.dropped
+    assert tick["steps"]["lines"]["reception"]["received"] == 200
+    assert handle.status().receptions["lines"].dropped == reception.dropped

@@ -228,3 +228,10 @@ def test_invalid_pipeline_is_not_started(call: Call, write: Callable[[str, str],
     done = call("run", "empty.py")
     assert done.returncode == 2
     assert done.stderr.startswith("error: pipeline `empty`: it has no steps\n")
+
+
+def test_summary_of_a_standby_has_the_reason_of_its_end() -> None:
+    ended = summary(ending="standby", reason="the run of process 7 was stopped")
+    assert text_of(ended.lines()).endswith(" standby ended: the run of process 7 was stopped")
+    assert (ended.data()["ending"], ended.data()["reason"]) == ("standby", "the run of process 7 was stopped")
+    assert "reason" not in summary().data()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support.waiting import wait_until
 
+from headrace.connectors.base import Reception
 from headrace.connectors.failpoints import watch
 from headrace.connectors.write_ahead_log import (
     LogClosedError,
@@ -193,6 +194,28 @@ def test_drop_oldest_removes_what_no_epoch_contains(opened: Open) -> None:
     assert values(log)[-1].startswith("0199")
     assert log.counters.dropped_oldest == 220 - len(values(log))
     assert sum(file.stat().st_size for file in log._directory.glob("*.log")) <= 64_000
+
+
+def test_backlog_has_the_records_after_the_last_committed_epoch(opened: Open) -> None:
+    log = opened()
+    log.append(messages("a", "b", "c", "d"))
+    assert log.reception() == Reception(4, 4, 0, 0, 0, backlog=4)
+    log.plan(0, 3)
+    assert log.reception().backlog == 4
+    log.release(3)
+    assert log.reception().backlog == 1
+    log.close()
+    assert opened().reception().stored == 4
+
+
+def test_backlog_has_no_dropped_records(opened: Open) -> None:
+    log = opened(limit=64_000, overflow="drop_oldest")
+    fill(log, 20)
+    log.plan(0, 10)
+    fill(log, 200)
+    reception = log.reception()
+    assert reception.dropped > 0
+    assert reception.backlog == 220 - reception.dropped == len(values(log))
 
 
 @pytest.mark.parametrize("overflow", ["backpressure", "drop_newest", "drop_oldest"])

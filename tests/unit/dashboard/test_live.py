@@ -77,6 +77,24 @@ def test_figures_come_from_the_last_tick() -> None:
     assert (figures.watermark_delay, figures.steps["totals"].balanced, figures.p99) == (1.5, True, None)
 
 
+def test_source_with_a_log_shows_its_messages_and_its_backlog_as_lag() -> None:
+    reception = {"received": 9, "stored": 7, "duplicates": 0, "dropped": 2, "refused": 0, "backlog": 5}
+    tick = {
+        "metrics": {"lag": 8, "late": 0, "dead_letters": 0},
+        "steps": {"tx": {"reception": reception}, "other": {}},
+    }
+    figures = figures_of(tick)
+    job = JobView("1", "edge", "running", figures=figures)
+    node = node_figures(job, {"id": "tx", "parts": ["tx"], "stateful": False})
+    assert node["lag"] == "5"
+    assert node["reception"] == {
+        "received": "9", "stored": "7", "duplicates": "0", "dropped": "2", "refused": "0"
+    }  # fmt: skip
+    assert without_rates(figures).steps["tx"].reception == reception
+    other = node_figures(job, {"id": "other", "parts": ["other"], "stateful": False})
+    assert (other["lag"], other["reception"]) == ("8", {})
+
+
 def test_counts_of_a_step_remain_when_the_job_has_ended() -> None:
     step = StepFigures(rows_in=7, late=1, dead_letters=3, rules={"one": 2}, faults=("two: no pattern",))
     running = replace(step, rate_in=2.0, busy=0.5)

@@ -45,6 +45,17 @@ def test_a_parser_accepts_every_metric() -> None:
     assert actual["headrace_service_uptime_seconds"].samples[0].value == 1
 
 
+def test_messages_of_a_source_are_counters() -> None:
+    reception = {"received": 9, "stored": 7, "duplicates": 0, "dropped": 2, "refused": 0, "backlog": 5}
+    job = JOB | {"steps": {"sensors": {"reception": reception}}, "lag_by_partition": {"sensors-log": 5}}
+    actual = families(render([job], {}))
+    (dropped,) = actual["headrace_source_messages_dropped"].samples
+    assert (dropped.labels["source"], dropped.value) == ("sensors", 2)
+    assert actual["headrace_source_messages_received"].samples[0].value == 9
+    (lag,) = actual["headrace_job_partition_lag"].samples
+    assert (lag.labels["partition"], lag.value) == ("sensors-log", 5)
+
+
 def test_a_drained_watermark_has_no_delay() -> None:
     metrics = JOB["metrics"] | {"watermark": "9999-12-31T23:59:59.999Z"}
     draining = JOB | {"state": "draining", "metrics": metrics}

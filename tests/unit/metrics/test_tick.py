@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect
+from headrace.connectors.base import Reception
 from headrace.metrics.tick import TickBuilder
 from headrace.runtime.progress.status import QueryStatus, Status
 
@@ -49,3 +50,18 @@ def test_dead_letters_are_counted_at_their_source_if_they_are_written_or_skipped
     steps = steps_of(pipeline, {"a": 10}, dead_letters=5, dead_letters_of={"a": 5}, sinks=sinks)
     assert (steps["a"]["dead_letters"], steps["out"]["rows_in"]) == (5, 5)
     assert on_error == "skip" or (steps["some"]["rows_in"], steps["dead"]["rows_out"]) == (5, 2)
+
+
+def test_backlog_of_a_log_is_the_lag_of_its_source() -> None:
+    pipeline = Pipeline("edge")
+    source = connect.socket(port=9)
+    pipeline.read("a", source, format="json", schema=SCHEMA).write("out", connect.console())
+    queries = (QueryStatus("a", lag={"tx-0": 2}),)
+    counts = {"a": Reception(received=9, stored=7, duplicates=0, dropped=2, refused=0, backlog=5)}
+    tick = TickBuilder(pipeline.check()).build(
+        Status(True, 2, 2, 0.0, None, None, 0, queries=queries, receptions=counts)
+    )
+    assert tick["lag_by_partition"] == {"tx-0": 2, "a-log": 5}
+    assert (tick["metrics"]["lag"], tick["metrics"]["messages_dropped"]) == (7, 2)
+    assert tick["steps"]["a"]["reception"]["stored"] == 7
+    assert "reception" not in tick["steps"]["out"]

@@ -27,6 +27,7 @@ from headrace.streams.pipeline import collecting
             "guarantee: expected at_most_once, at_least_once, exactly_once, got 'always'",
         ),
         ({"every": "soon"}, "every: expected a duration, got 'soon'"),
+        ({"standby": True, "fresh": True}, "standby: a standby resumes from the checkpoint of another run"),
         ({"until": "drained", "every": "1 s"}, "every: `every` cannot be combined with until='drained'"),
     ],
 )

@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -74,6 +74,14 @@ def run(
             help="Start with a new checkpoint and move the previous one aside; lists the effect on sinks.",
         ),
     ] = False,
+    standby: Annotated[
+        bool,
+        flag(
+            "--standby",
+            help="Start Spark, wait until the active run of the pipeline fails or is killed, and resume from "
+            "its checkpoint; ends when that run is stopped.",
+        ),
+    ] = False,
     checkpoint: CheckpointDirectory = None,
     guarantee: Annotated[
         Guarantee | None,
@@ -106,11 +114,13 @@ def run(
     - `headrace run fraud.yaml --once`
     - `headrace run fraud.py --every "5 seconds" --conf spark.driver.memory=2g`
     - `headrace run fraud.yaml --real-time`
+    - `headrace run fraud.yaml --standby`
     """
     from headrace.checkpoints.directory import directory_of
     from headrace.checkpoints.rename import warn_of_unused_state
     from headrace.cli.loading import load_one
     from headrace.plan.warnings import warnings_of
+    from headrace.runtime.standby import StandbyRun
 
     if finish:
         raise OptionError("--finish was renamed", where="run", hint="write --drain")
@@ -119,6 +129,7 @@ def run(
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
     arguments = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "fresh": fresh}
+    arguments |= {"standby": standby}
     options = _combine(chosen, _pacing(once, drain, every, real_time), arguments, settings, quiet=quiet)
     graph = chosen.check()
     unused = [] if fresh else warn_of_unused_state(graph, directory_of(graph.name, options.checkpoint))
@@ -128,10 +139,13 @@ def run(
     with Interrupts() as interrupts:
         handle = _start(graph, options, interrupts, quiet=quiet or json)
         _follow(handle, view, interrupts)
-    ending = "stopped" if interrupts.count else options.until
+    ending: Until | Literal["standby"] = "stopped" if interrupts.count else options.until
+    reason = handle.reason if isinstance(handle, StandbyRun) else ""
+    if reason:
+        ending = "standby"
     seconds = time.monotonic() - began
     command = "" if ending == "drained" else resume_command()
-    view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command))
+    view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command, reason))
 
 
 def _pacing(once: bool, drain: bool, every: str | None, real_time: bool) -> dict[str, Any]:
@@ -174,6 +188,8 @@ def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: 
             spinner.update(f"{graph.name}: {phase}")
         elif phase == STARTING_SPARK and not quiet:
             print_message(f"{graph.name}: {phase} ...")
+        if phase.startswith("standby") and not quiet:
+            print_message(f"{graph.name}: {phase}")
 
     with spinner or nullcontext():
         handle = start(graph, options, show)
@@ -187,6 +203,7 @@ def _follow(handle: RunHandle, view: View, interrupts: Interrupts) -> None:
     except KeyboardInterrupt:
         print_message("stopped at once; the next run processes the current micro-batch again", "warn")
         print_message(f"to resume: {resume_command()}")
+        handle.directory.record_ending("stopped")
         _exit_now(INTERRUPTED)
     except HeadraceError:
         print_message(

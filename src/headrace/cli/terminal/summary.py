@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from headrace.explain.text import Line
 from headrace.runtime.progress.row_accounting import count_of
@@ -28,15 +28,20 @@ class Summary:
     """A run that has ended without a failure."""
 
     pipeline: str
-    ending: Until
+    ending: Until | Literal["standby"]
     seconds: float
     status: Status
     directory: Path
     command: str
     """The command that resumes the run; empty after a drain."""
+    reason: str = ""
+    """The reason why a standby ended without taking over."""
 
     def lines(self) -> Iterator[Line]:
         """Yield the summary as lines of text with roles."""
+        if self.ending == "standby":
+            yield (self.pipeline, "title"), (f" standby ended: {self.reason}", "good")
+            return
         yield (self.pipeline, "title"), (f" {_TEXTS[self.ending]} in {self.seconds:.1f} s", "good")
         facts = list(self._facts())
         width = max(12, *(len(word) for word, _, _ in facts))
@@ -49,7 +54,8 @@ class Summary:
         facts.pop("active")
         facts.pop("phase")
         facts["balanced"] = all(accounting.balanced for accounting in self.status.steps.values())
-        return {"ending": self.ending, "directory": str(self.directory), "resume": self.command, **facts}
+        ending = {"ending": self.ending} | ({"reason": self.reason} if self.reason else {})
+        return {**ending, "directory": str(self.directory), "resume": self.command, **facts}
 
     def _facts(self) -> Iterator[tuple[str, str, str]]:
         """Yield a label, a value and further text for each line."""

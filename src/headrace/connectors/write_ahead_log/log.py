@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from headrace.connectors.base import Reception
 from headrace.connectors.failpoints import reach
 from headrace.connectors.write_ahead_log import (
     Fsync,
@@ -87,6 +88,7 @@ class WriteAheadLog:
         self._ids = MessageIds(directory)
         self._ids.update(self._stored_ids())
         self._end = self._store.end
+        self._delivered = self._store.first
         self._changed = threading.Condition()
         self._queue: deque[_Waiting] = deque()
         self._queued_bytes = 0
@@ -116,6 +118,19 @@ class WriteAheadLog:
     def counters(self) -> Counters:
         """A copy of the counters."""
         return replace(self._counters)
+
+    def reception(self) -> Reception:
+        """Return the counts of messages and the backlog."""
+        with self._changed:
+            counters, backlog = self._counters, self._store.count_between(self._delivered, self._end)
+            return Reception(
+                counters.received,
+                counters.stored,
+                counters.duplicates,
+                counters.dropped,
+                counters.refused,
+                backlog,
+            )
 
     def append(self, messages: Sequence[Message], *, timeout: float | None = None) -> None:
         """Store messages and return when they are durable.
@@ -206,6 +221,7 @@ class WriteAheadLog:
     def release(self, position: int) -> None:
         """Remove the records before a position, all of which are delivered."""
         with self._changed:
+            self._delivered = max(self._delivered, position)
             if self._should_rotate(position):
                 self._store.rotate()
             if not self._store.has_before(position):

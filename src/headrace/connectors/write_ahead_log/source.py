@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headrace.connectors.base import ReadContext
+from headrace.connectors.base import ReadContext, Reception
 from headrace.connectors.driver_source.source import DriverReader
 from headrace.connectors.flatten import literal, quote_name
 from headrace.connectors.options import bytes_of
@@ -26,6 +26,10 @@ class LogReader(DriverReader):
     def __init__(self, options: LoggedSource) -> None:
         super().__init__()
         self._options = options
+        self._log: WriteAheadLog | None = None
+
+    def reception(self) -> Reception | None:
+        return None if self._log is None else self._log.reception()
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         enumerator = self._open(context)
@@ -55,6 +59,7 @@ class LogReader(DriverReader):
         except HeadraceError as error:
             where = error.where or context.source
             raise SourceError(error.what, where=where, hint=error.hint) from error
+        self._log = messages
         return LogEnumerator(messages, receiver, context.source, options.max_per_batch)
 
     def _metadata(self) -> list[str]:

@@ -80,6 +80,10 @@ class RecordStore:
                     return min(segment.end, end)
         return end
 
+    def count_between(self, start: int, end: int) -> int:
+        """Return the number of records of a range, without those that were removed."""
+        return sum(max(0, min(end, each.end) - max(start, each.first)) for each in self._segments)
+
     def is_half_full(self) -> bool:
         """True if the newest segment has reached half of its size."""
         return 2 * self._segments[-1].size > self._segment_bytes

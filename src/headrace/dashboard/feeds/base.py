@@ -37,6 +37,8 @@ class StepFigures:
     """The rules in force and their versions, of a step that reads its patterns from a table."""
     faults: Sequence[str] = ()
     """The faults of the rule table."""
+    reception: Mapping[str, int] = field(default_factory=dict)
+    """The messages of a source with a write-ahead log: received, stored, dropped and others."""
     ledger_epoch: int | None = None
     """The epoch last committed in the ledger of a sink, or -1; None if it has no ledger."""
 

@@ -231,6 +231,7 @@ def without_rates(figures: JobFigures) -> JobFigures:
                 balanced=step.balanced,
                 rules=step.rules,
                 faults=step.faults,
+                reception=step.reception,
                 ledger_epoch=step.ledger_epoch,
             )
             for name, step in figures.steps.items()
@@ -242,6 +243,7 @@ def _step(
     name: str, step: Mapping[str, Any], queries: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> StepFigures:
     query, rules = queries.get(name, {}), step.get("rules") or {}
+    reception = step.get("reception") or {}
     return StepFigures(
         rows_in=step.get("rows_in"),
         rows_out=step.get("rows_out"),
@@ -253,7 +255,8 @@ def _step(
         state_rows=query.get("state_rows"),
         state_bytes=query.get("state_bytes"),
         watermark=query.get("watermark"),
-        lag=metrics.get("lag"),
+        lag=reception.get("backlog", metrics.get("lag")),
+        reception=reception,
         accounting=step.get("accounting") or {},
         balanced=step.get("balanced"),
         rules=rules.get("in_force") or {},

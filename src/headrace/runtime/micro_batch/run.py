@@ -47,7 +47,8 @@ class MicroBatchRun(RunHandle):
         self._queries = RunQueries(self.graph, self._planned, options, self._progress)
         deliveries = [planned.delivery for planned in self._planned]
         calls = call_totals(spark, self.graph)
-        self._status = RunStatus(calls, deliveries, self._progress, self._heartbeats)
+        inputs = [planned.inputs for planned in self._planned]
+        self._status = RunStatus(calls, deliveries, inputs, self._progress, self._heartbeats)
         self._progress.listen(spark, on_failure=self._abort)
         self._idleness = IdlenessTicker(self.graph, self._heartbeats, on_failure=self._abort)
         start_thread(graph.name, self._execute, on_failure=self._fail)
@@ -138,5 +139,5 @@ class MicroBatchRun(RunHandle):
         for planned in self._planned:
             planned.inputs.close()
         self._progress.close()
-        self.directory.release()
+        self._release("stopped" if self._queries.stopping else self._options.until)
         self._ended.set()

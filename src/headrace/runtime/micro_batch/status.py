@@ -12,7 +12,9 @@ from headrace.runtime.progress.delays import Delays
 from headrace.runtime.progress.status import RulesStatus, Status
 
 if TYPE_CHECKING:
+    from headrace.connectors.base import Reception
     from headrace.functions.totals import CallTotals
+    from headrace.lowering.sources import StreamInputs
     from headrace.lowering.watermarks import Heartbeats
     from headrace.runtime.delivery import Delivery
     from headrace.runtime.progress.log import ProgressLog
@@ -26,11 +28,14 @@ class RunStatus:
         self,
         calls: Mapping[str, CallTotals],
         deliveries: list[Delivery],
+        inputs: list[StreamInputs],
         progress: ProgressLog,
         heartbeats: Heartbeats,
     ) -> None:
         self._calls = calls
         self._deliveries = deliveries
+        self._inputs = inputs
+        self._receptions: dict[str, Reception] = {}
         self._progress = progress
         self._heartbeats = heartbeats
         self._warnings: tuple[str, ...] = ()
@@ -44,6 +49,7 @@ class RunStatus:
         dead_letters = self._dead_letters()
         if active:
             self._update_delays()
+            self._update_receptions()
         self._update_warnings()
         status = self._progress.status({sink.name: sink.rows for sink in sinks}, active=active, phase=phase)
         return replace(
@@ -56,6 +62,7 @@ class RunStatus:
             steps=steps,
             calls={step: totals.values() for step, totals in self._calls.items()},
             rules={each.name: RulesStatus(each.in_force, tuple(map(str, each.faults))) for each in reloaders},
+            receptions=self._receptions,
             warnings=self._warnings,
             delays=self._delays,
             mismatches=tuple(each for delivery in self._deliveries for each in delivery.mismatches),
@@ -63,8 +70,9 @@ class RunStatus:
         )
 
     def close(self) -> None:
-        """Read warnings and delays for the last time, before the heartbeats are closed."""
+        """Read warnings, messages and delays for the last time, before heartbeats and inputs are closed."""
         self._update_warnings()
+        self._update_receptions()
         with contextlib.suppress(Exception):  # the JVM may have exited
             self._update_delays()
 
@@ -82,6 +90,11 @@ class RunStatus:
 
     def _update_delays(self) -> None:
         self._delays = Delays.of(self._heartbeats.delays()) or self._delays
+
+    def _update_receptions(self) -> None:
+        """Read the counts of the sources that are open; they have none once the run has closed them."""
+        now = {name: counts for inputs in self._inputs for name, counts in inputs.receptions().items()}
+        self._receptions = now or self._receptions
 
     def _update_warnings(self) -> None:
         self._warnings = tuple(dict.fromkeys([*self._warnings, *clock_warnings(self._heartbeats)]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace.connectors.base import Reception
 from headrace.runtime.progress.delays import Delays
 from headrace.runtime.progress.epochs import Percentiles
 from headrace.runtime.progress.mismatches import Mismatch
@@ -77,6 +78,8 @@ class Status:
     """Status of each step that reads its patterns from a table."""
     counted: bool = True
     """True if rows out, late rows and dead letters are counted; in real-time mode they are not."""
+    receptions: dict[str, Reception] = field(default_factory=dict)
+    """Messages of each source with a write-ahead log: received, stored, dropped, and the backlog."""
     warnings: tuple[str, ...] = ()
     """Warnings about the data, such as an event time far ahead of the clock."""
     latency: Percentiles | None = None

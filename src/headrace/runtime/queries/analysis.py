@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _RECORDS = "value binary, partition string, offset bigint"
 
 
-class _EmptyInputs(StreamInputs):
+class EmptyInputs(StreamInputs):
     """Empty streams and tables with the declared schemas; no server is contacted."""
 
     def table(self, node: Lookup) -> DataFrame:
@@ -48,7 +48,7 @@ def analyse(graph: Graph) -> list[Problem]:
     """Return the problems that Spark's analyzer reports about a plan, type errors included."""
     spark = open_session(graph.name, jars=jars_for(graph.connectors))
     try:
-        with plan_queries(spark, graph, build_inputs=_EmptyInputs):
+        with plan_queries(spark, graph, build_inputs=EmptyInputs):
             return []
     except PlanError as error:
         return list(error.problems)

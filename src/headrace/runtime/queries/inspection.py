@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from headrace.connectors.base import Writer
 from headrace.lowering.sources import StreamInputs
 from headrace.lowering.watermarks import Heartbeats
 from headrace.runtime.queries.planner import PlannedQuery, QueryPlanner
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.plan.graph import Graph
+    from headrace.steps.endpoints.sink import Sink
 
 
 def physical_plans(
@@ -35,14 +37,21 @@ def physical_plans(
 
 @contextmanager
 def plan_queries(
-    spark: SparkSession, graph: Graph, *, build_inputs: type[StreamInputs] = StreamInputs
+    spark: SparkSession,
+    graph: Graph,
+    *,
+    build_inputs: type[StreamInputs] = StreamInputs,
+    build_writer: Callable[[Sink], Writer] = lambda sink: sink.connector.writer(),
 ) -> Iterator[list[PlannedQuery]]:
     """Plan the queries in a temporary directory, without running them."""
     with TemporaryDirectory(prefix="headrace-explain-") as place:
         heartbeats = Heartbeats(spark, place)
         planned: list[PlannedQuery] = []
         try:
-            planned += QueryPlanner(spark, graph, place, heartbeats, build_inputs=build_inputs).plan()
+            planner = QueryPlanner(
+                spark, graph, place, heartbeats, build_inputs=build_inputs, build_writer=build_writer
+            )
+            planned += planner.plan()
             yield planned
         finally:
             heartbeats.close()

@@ -167,7 +167,7 @@ class RealTimeRun(RunHandle):
         for inputs in self._inputs.values():
             inputs.close()
         self._progress.close()
-        self.directory.release()
+        self._release("stopped")
         self._ended.set()
 
 
