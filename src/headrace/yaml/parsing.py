@@ -93,7 +93,9 @@ class _Reader:
                     where, f"duplicate key `{key.value}`", f"the first is at {first}; remove one"
                 )
             else:
-                own[key.value] = KeyedValue(where, self.value(item))
+                empty = item.start_mark.index == item.end_mark.index and item.anchor is None
+                value = Scalar(where, "", None) if empty else self.value(item)  # its mark is the next token
+                own[key.value] = KeyedValue(where, value)
         return {**{k: v for k, v in merged.items() if k not in own}, **own}
 
     def _merge(self, node: Node) -> dict[str, KeyedValue]:
