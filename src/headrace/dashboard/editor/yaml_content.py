@@ -42,8 +42,8 @@ def assign(content: Any, path: Path, value: Any) -> None:
             content[key] = {}
         content = content[key]
     written = _content(compose_text(f"v: {print_value(value)}"))["v"]
-    if isinstance(content, list):
-        content[path[-1] : path[-1] + 1] = [written]  # type: ignore[operator]
+    if path[-1] == len(content) and isinstance(content, list):
+        content.append(written)
     else:
         content[path[-1]] = written
 

@@ -71,7 +71,7 @@ def _end(text: str, node: Node) -> int:
         return parts_of(text, node)[-1].end
     end = int(node.end_mark.index)
     if isinstance(node, ScalarNode) and node.style in ("|", ">"):
-        return node.start_mark.index + len(text[node.start_mark.index : end].rstrip())
+        return len(text[:end].rstrip())
     return end
 
 

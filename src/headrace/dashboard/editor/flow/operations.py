@@ -22,12 +22,14 @@ class _Operation(BaseModel):
 
 
 class Add(_Operation):
-    """Add an entry of the palette that reads `source`."""
+    """Add an entry of the palette that reads `source`; `target` reads the new entry."""
 
     op: Literal["add"]
     item: str
     source: str = ""
     name: str = ""
+    target: str = ""
+    input: str = "from"
 
 
 class Remove(_Operation):
@@ -101,6 +103,8 @@ def apply(text: str, operations: Sequence[Operation]) -> EditedDocument:
         match operation:
             case Add():
                 text, name = edits.add(text, operation.item, operation.source, operation.name)
+                if operation.target:
+                    text = edits.connect(text, name, operation.target, operation.input)
             case Remove():
                 text, name = edits.remove(text, operation.name), ""
             case Rename():

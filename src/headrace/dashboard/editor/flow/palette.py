@@ -112,9 +112,10 @@ def _endpoint(kind: str, model: type[Connector], section: Section) -> tuple[Mapp
         return content, f"to_{kind}"
     if kind == "generator":
         return _GENERATOR, kind
-    if kind == "files" or model.carries is Connector.carries:  # its records are decoded
+    carries: Any = model.carries  # a property unless all options carry the same
+    if kind == "files" or carries is Connector.carries:
         content["format"] = "json"
-    return content if model.carries == "rows" else {**content, "schema": None}, kind
+    return content if carries == "rows" else {**content, "schema": None}, kind
 
 
 def find_item(item: str) -> PaletteItem | None:
