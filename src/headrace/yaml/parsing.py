@@ -70,11 +70,12 @@ class _Reader:
         if not tag.startswith(_TAG):
             self._errors.add(where, f"unknown YAML tag `{tag}`", "remove it; quote a text that starts with !")
             return Scalar(where, node.value, node.value)
-        text = self._errors.attempt(_expand, node.value, where, self._environment)
+        value = node.value.replace("\a", "") if node.style == ">" else node.value  # ruamel.yaml marks folds
+        text = self._errors.attempt(_expand, value, where, self._environment)
         if text is None:
             self._errors.ignore(where)
-            return Scalar(where, node.value, node.value)
-        if text != node.value and node.style is None:  # `port: ${PORT}` is a number if the variable is
+            return Scalar(where, value, value)
+        if text != value and node.style is None:  # `port: ${PORT}` is a number if the variable is
             tag = str(self._resolver.resolve(ScalarNode, text, (True, False)))
         return Scalar(where, text, _plain_value(text, tag.removeprefix(_TAG)))
 

@@ -49,7 +49,7 @@ function Canvas({flow, selected, handlers, api}) {
   const {setViewport} = useReactFlow(), remeasure = useUpdateNodeInternals(), frame = useRef(null), drawn = useRef({wide: 0, high: 0});
   const fit = () => {  // the whole graph if it stays readable, else the selected entry or the left end
     const {wide, high, place, chosen} = drawn.current, {clientWidth: width, clientHeight: height} = frame.current ?? {};
-    if (!wide || !width) return;
+    if (!(wide > 0) || !width) return;
     const whole = Math.min(1, (width - 64) / wide, (height - 64) / high), zoom = Math.max(whole, READABLE);
     const middle = chosen ? place(chosen) : {x: 0, y: high / 2};
     const x = whole === zoom ? (width - wide * zoom) / 2 : Math.max(Math.min(24, width / 2 - (middle.x + WIDTH / 2) * zoom), width - 24 - wide * zoom);

@@ -18,6 +18,16 @@ from headrace.yaml.entries import STEPS
 Drawn = Mapping[str, Any]
 _KINDS = {"sources": "source", "steps": "step", "sinks": "sink"}
 
+_SIDE_OUTPUTS = {
+    "format": ("dead_letters",),
+    "window": ("late",),
+    "match": ("timeouts", "late"),
+    "match_rules": ("timeouts", "late"),
+    "join": ("late",),
+    "join_as_of": ("late",),
+    "latest": ("late",),
+}
+
 
 def flow_of(text: str, problems: Sequence[Drawn], draft: Graph | None, drawn: Drawn | None) -> dict[str, Any]:
     r"""Return the nodes and edges of a document.
@@ -84,10 +94,20 @@ def _outputs(
     name: str, entry: Mapping[str, Any], draft: Graph | None, references: Iterable[Reference]
 ) -> list[str]:
     node = draft.nodes.get(name) if draft is not None else None
-    routes = entry.get("route")
-    known = list(node.outputs) if node is not None else list(routes) if isinstance(routes, dict) else [MAIN]
+    known = node.outputs if node is not None else guess_outputs(entry)
     read = [reference.output for reference in references if reference.name == name]
     return list(dict.fromkeys([*known, *read]))
+
+
+def guess_outputs(entry: Mapping[str, Any]) -> list[str]:
+    """Return the outputs that an entry is likely to have once it is valid.
+
+    >>> guess_outputs({"window": {}, "aggregate": {}}), guess_outputs({"route": {"low": "a < 1"}})
+    (['', 'late'], ['low'])
+    """
+    if isinstance(entry.get("route"), dict):
+        return list(entry["route"])
+    return [MAIN, *(output for key, outputs in _SIDE_OUTPUTS.items() if key in entry for output in outputs)]
 
 
 def _facts(planned: Drawn | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.dashboard.editor.flow import edits
 from headrace.dashboard.editor.flow.references import parse_value
+from headrace.dashboard.editor.yaml_parts import compose_text
 
 PathPart = str | int
 
@@ -98,6 +99,7 @@ def apply(text: str, operations: Sequence[Operation]) -> EditedDocument:
         OptionError: an operation does not fit the document.
         DocumentError: the text is not YAML.
     """
+    compose_text(text)
     name = ""
     for operation in operations:
         match operation:
