@@ -81,14 +81,14 @@ function Canvas({flow, selected, handlers, api}) {
     className: "canvas-frame", ref: frame,
     onDragOver: event => { event.preventDefault(); event.dataTransfer.dropEffect = "copy"; },
     onDrop: event => drop(event, flow, handlers),
-    onKeyDown: event => { const node = event.target.closest(".react-flow__node"); if (node && event.key === "Enter") handlers.select(node.dataset.id, {keyboard: true}); },
+    onKeyDown: event => { const node = event.target.closest(".react-flow__node"); if (node && (event.key === "Enter" || event.key === " ")) handlers.select(node.dataset.id, {keyboard: true}); },
   }, h(Flow, {
     nodes, edges, onNodesChange, onEdgesChange, nodeTypes, edgeTypes, nodesDraggable: false, deleteKeyCode: null, minZoom: 0.3, maxZoom: 1.5,
     connectionRadius: 40, zoomOnScroll: false, preventScrolling: false, elementsSelectable: true, multiSelectionKeyCode: null, selectionKeyCode: null,
     isValidConnection: ({source, target}) => source !== target,
     onConnect: link => handlers.connect({source: ref(link), target: link.target, input: link.targetHandle}),
     onNodeClick: (_, node) => handlers.select(node.id), onPaneClick: () => handlers.select(null),
-    onSelectionChange: ({nodes: chosen, edges: links}) => { handlers.selectEdge(links[0]?.data ?? null); if (chosen.length) handlers.select(chosen[0].id); },
+    onSelectionChange: ({edges: links}) => handlers.selectEdge(links[0]?.data ?? null),
   }, h(Background, {gap: 16, size: 1})));
 }
 

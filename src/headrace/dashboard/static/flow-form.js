@@ -1,18 +1,17 @@
 // The form of an entry, which the server makes from the schema of documents; a changed field is one operation.
 export function startForm(panel, {text, edit, remove, close}) {
-  let name = null, shown = "", sequence = 0, ready = Promise.resolve();
+  let name = null, requested = "", sequence = 0, ready = Promise.resolve();
 
   async function load(next) {
-    const document_ = text(), own = ++sequence;
+    const own = ++sequence;
     const response = await fetch(`/ui/flow/form?name=${encodeURIComponent(next)}`, {
-      method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify({document: document_}),
+      method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify({document: text()}),
     }).catch(() => null);
-    if (own !== sequence || !response?.ok) return;
-    const html = await response.text();
+    const html = response?.ok ? await response.text() : "";
     if (own !== sequence) return;
+    if (!html) { requested = ""; return; }
     const restore = next === name ? remember() : () => {};
     name = next;
-    shown = next + "\n" + document_;
     panel.innerHTML = html;
     panel.hidden = false;
     restore();
@@ -54,11 +53,12 @@ export function startForm(panel, {text, edit, remove, close}) {
 
   return {
     show(next) {
-      if (!next) { sequence += 1; name = null; shown = ""; panel.hidden = true; return; }
-      if (next + "\n" + text() !== shown) ready = load(next);
+      const key = next + "\n" + text();
+      if (!next) { sequence += 1; name = null; requested = ""; panel.hidden = true; }
+      else if (key !== requested) { requested = key; ready = load(next); }
     },
     async focus(path) {  // the field of a path, else the first field that needs a value
-      await ready;
+      for (let last; last !== ready;) { last = ready; await last; }
       const fields = [...panel.querySelectorAll(".field[data-path]")];
       const at = path && fields.findLast(field => JSON.parse(field.dataset.path).every((key, index) => key === path[index]));
       const field = at ?? panel.querySelector(".field.bad") ?? fields[0] ?? panel.querySelector(".field");

@@ -6,8 +6,8 @@ import {startForm} from "./flow-form.js";
 import {startPalette} from "./flow-palette.js";
 import {$, on, request} from "./shell.js";
 
-const STORED = "editor-view", FLOW = "#view=flow";
-let view, show, canvas, form, flow = {nodes: [], edges: []}, selected = null, edge = null, checked = false;
+const STORED = "editor-view", address = new URLSearchParams(location.hash.slice(1));
+let view, show, canvas, form, flow = {nodes: [], edges: []}, selected = null, edge = null, isFormOpen = true, checked = false;
 
 const text = () => view.state.doc.toString();
 const isOpen = () => !$("flow").hidden;
@@ -19,7 +19,7 @@ export function startFlow(editor, showResult) {
   startPalette($("palette"), add);
   startTabs();
   startTools();
-  on("close", () => { if (selected) { canvas.focus(selected); close(); } });
+  on("close", () => { if (selected && isOpen()) { canvas.focus(selected); close(); } });
   return {update, reveal};
 }
 
@@ -41,7 +41,7 @@ async function send(operations) {
   }
   if (text() !== before) return send(operations);  // the text was edited meanwhile
   status("idle", "");
-  if (answer.name) selected = answer.name;
+  if (answer.name) [selected, isFormOpen] = [answer.name, true];
   replaceText(answer.document);
   show(answer.checked);
   return answer;
@@ -74,6 +74,7 @@ function update(result) {
   $("flow").classList.toggle("stale", !result.flow);
   if (!result.flow) { status("bad", "✕ The document is not YAML: correct it under Document"); return; }
   flow = result.flow;
+  if (!checked) selected = address.get("entry");
   checked = true;
   if (!flow.nodes.some(node => node.id === selected)) selected = null;
   draw();
@@ -87,20 +88,20 @@ function draw() {
   });
   $("flow-empty").hidden = !checked || flow.nodes.length > 0;
   canvas.update(flow, selected);
-  form.show(selected);
+  form.show(isFormOpen ? selected : null);
   tools();
 }
 
 function select(id, {keyboard = false} = {}) {
-  if (id !== selected) {
-    selected = id;
+  if (id !== selected || !isFormOpen) {
+    [selected, isFormOpen] = [id, true];
     draw();
   }
   if (id && keyboard) form.focus();
 }
 
-function close() {
-  selected = null;
+function close() {  // the entry stays selected: the next one that is added reads it
+  isFormOpen = false;
   draw();
 }
 
@@ -121,7 +122,7 @@ function status(tone, message) {
   $("flow-status").textContent = message;
 }
 
-// Document or flow; the choice is kept, and an address with #view=flow opens the flow.
+// Document or flow; the choice is kept. An address with #view=flow&entry=totals opens the form of an entry.
 function startTabs() {
   const tabs = [$("tab-document"), $("tab-flow")];
   const open = (tab, focus = false) => {
@@ -137,9 +138,10 @@ function startTabs() {
   };
   tabs.forEach((tab, index) => {
     tab.onclick = () => { localStorage.setItem(STORED, tab.id); open(tab); };
-    tab.onkeydown = event => { if (event.key.startsWith("Arrow")) { tabs[1 - index].click(); tabs[1 - index].focus(); } };
+    tab.onkeydown = event => { if (event.key.startsWith("Arrow") && !tabs[1].disabled) { tabs[1 - index].click(); tabs[1 - index].focus(); } };
   });
-  open(location.hash === FLOW || (!location.hash && localStorage.getItem(STORED) === "tab-flow") ? tabs[1] : tabs[0]);
+  const preferred = address.get("view") === "flow" || localStorage.getItem(STORED) === "tab-flow";
+  open(preferred && !tabs[1].disabled ? tabs[1] : tabs[0]);
 }
 
 const history = command => { command(view); };
@@ -151,8 +153,9 @@ function startTools() {
     if (action) actions[action]();
     if (starter === undefined) return;
     event.target.closest("details")?.removeAttribute("open");
-    close();
+    selected = null;
     replaceText(document.querySelector(`[data-starter-text="${starter}"]`)?.value ?? "");
+    $("search").focus();
   });
   $("flow").addEventListener("keydown", event => {
     if (event.target.closest("input, textarea, select")) return;
