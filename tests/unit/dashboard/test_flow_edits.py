@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from ruamel.yaml import YAML
+from tests.dashboard.simulated import EXAMPLES
 
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.editor.flow.operations import Operation, apply
@@ -17,7 +18,6 @@ from headrace.dashboard.editor.flow.palette import palette
 from headrace.dashboard.editor.splices import remove_value, rename_key, set_value
 from headrace.errors import DocumentError, OptionError
 from headrace.yaml.entries import STEPS
-from tests.dashboard.simulated import EXAMPLES
 
 OPERATIONS: TypeAdapter[list[Operation]] = TypeAdapter(list[Operation])
 DOCUMENT = """\

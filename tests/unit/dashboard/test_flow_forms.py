@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from tests.dashboard.simulated import SimulatedFeed
 
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.editor.flow.fields import FormField
@@ -18,7 +19,6 @@ from headrace.dashboard.editor.flow.operations import Add, apply
 from headrace.dashboard.editor.flow.palette import palette
 from headrace.dashboard.editor.starters import STARTERS
 from headrace.dashboard.pages import add_pages
-from tests.dashboard.simulated import SimulatedFeed
 
 INVALID = """\
 name: p
