@@ -80,6 +80,7 @@ PAGES = {
     "runs": Shot("runs", "/jobs/{job}/runs", title="Runs"),
     "plan": Shot("plan", "/jobs/{job}/plan", title="Plan"),
     "edit": Shot("edit", "/jobs/{job}/edit", title="Editor with the plan of an upgrade", change=CHANGE),
+    "flow": Shot("flow", "/jobs/{job}/edit#view=flow&entry=totals", title="Flow editor"),
     "test": Shot("test", "/jobs/{job}/edit", title="Test on sample rows", tables=HOMES),
     "failed": Shot("failed", "/jobs/{failed}", title="A job that failed"),
     "lagging": Shot("lagging", "/jobs/{lagging}", title="A job that lags"),
@@ -98,6 +99,7 @@ PARTS = {
     "#graph": "#graph .react-flow__node",
     ".plot": ".plot canvas, #unmeasured:not([hidden])",
     "#editor": ".cm-content",
+    "#flow": "#entry .field",
     "[hx-trigger=load]": "#executors-title, [hx-trigger=load] h2",
 }
 """Elements of pages, and what has to appear before a picture is taken."""
@@ -109,6 +111,7 @@ DOCUMENTED = (
     Shot("metrics", "/jobs/{job}/metrics"),
     Shot("data", "/jobs/{job}/data", click=PAGES["data"].click),
     Shot("edit", "/jobs/{job}/edit", theme="dark", change=CHANGE),
+    Shot("flow", "/jobs/{job}/edit#view=flow&entry=totals"),
     Shot("test", "/jobs/{job}/edit", tables=HOMES, whole=False),
     Shot("phone", "/jobs/{job}", width=NARROW, whole=False),
 )

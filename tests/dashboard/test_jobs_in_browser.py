@@ -49,6 +49,43 @@ def test_first_job_is_written_and_submitted_from_the_empty_page(
     expect(page.locator(".react-flow__node", has_text="averages")).to_be_visible()
 
 
+def test_job_is_built_in_the_flow_with_the_mouse_and_submitted(service_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{service_url}/new#view=flow", width=1440)
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.get_by_text("Templates").click()
+    page.get_by_role("button", name="Empty").click()
+    canvas, nodes = page.locator("#canvas"), page.locator("#flow .react-flow__node")
+    item = page.locator("#palette [data-item='sources/generator']")
+    item.drag_to(canvas)
+    expect(nodes).to_have_count(1)
+    page.locator("#flow .react-flow__pane").click(position={"x": 20, "y": 20})  # select nothing
+    page.get_by_role("button", name="Window", exact=True).click()
+    expect(page.locator("#field-from-fault")).to_contain_text("expected the name of a source or step")
+    drag(page, "generator", "main", "window", "from")
+    expect(page.locator("#flow .react-flow__edge")).to_have_count(1)
+    page.locator("#palette [data-item='sinks/console']").drag_to(nodes.filter(has_text="window"))
+    expect(page.locator("#flow .react-flow__edge")).to_have_count(2)
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    drag(page, "window", "late", "to_console", "from")
+    wait_until(lambda: "from: window.late" in page.evaluate("editor.state.doc.toString()"))
+    page.get_by_label("Name", exact=True).fill("from-the-flow")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", name="from-the-flow")).to_be_visible()
+    wait_for_state(page, "Running")
+
+
+def drag(page: Page, source: str, output: str, target: str, entry: str) -> None:
+    """Drag from an output handle to an input handle."""
+    place = "#flow .react-flow__handle[data-nodeid='{}'][data-handleid='{}']"
+    boxes = [page.locator(place.format(*ends)).bounding_box() for ends in ((source, output), (target, entry))]
+    (x0, y0), (x1, y1) = [(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes if box]
+    page.mouse.move(x0, y0)
+    page.mouse.down()
+    page.mouse.move((x0 + x1) / 2, (y0 + y1) / 2, steps=4)
+    page.mouse.move(x1, y1, steps=4)
+    page.mouse.up()
+
+
 def test_numbers_move_without_a_reload(running: str, open_page: OpenPage) -> None:
     page = open_page(running)
     wait_for_state(page, "Running")

@@ -31,7 +31,9 @@ PAGES = (
     "/new",
     "/alerts",
     "/users",
+    f"{JOB}/edit#view=flow&entry=totals",
     "/about",
+    "/new#view=flow",
     "/login",
     "/nowhere",
 )
@@ -45,6 +47,8 @@ def test_axe_finds_no_serious_fault(theme: str, width: int, simulated_url: str, 
     for path in PAGES:
         page = open_page(simulated_url + path, theme=theme, width=width, bypass_csp=True)
         page.wait_for_load_state("load")
+        if "view=flow" in path:
+            page.locator(".react-flow__node, #entry .field").first.wait_for()
         page.add_script_tag(path=AXE)
         actual = page.evaluate("axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'best-practice']})")
         faults += [
@@ -247,6 +251,102 @@ def test_viewer_may_not_test(tmp_path: Path, open_page: OpenPage) -> None:
         page.goto(f"{url}{JOB}/edit")
         page.get_by_text("Test on sample rows").click()
         expect(page.locator("#test-run")).to_be_disabled()
+
+
+def document(page: Page) -> str:
+    """Return the text of the editor."""
+    text: str = page.evaluate("editor.state.doc.toString()")
+    return text
+
+
+def test_pipeline_is_built_in_the_flow_by_keyboard_only(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/new")
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    press, form = page.keyboard.press, page.locator("#entry")
+    page.get_by_role("tab", name="Document").focus()
+    press("ArrowRight")
+    expect(page.locator("#flow .react-flow__node")).to_have_count(3)
+    page.locator("#flow summary", has_text="Templates").focus()
+    press("Enter")
+    press("Tab")
+    press("Enter")  # empty
+    expect(page.locator("#flow-empty")).to_be_visible()
+    page.keyboard.type("memory")  # the search of the palette has the focus
+    press("Enter")
+    expect(form.get_by_label("schema")).to_be_focused()
+    page.keyboard.type("card string, amount double")
+    for words, field, value in (("filter", "where", "amounts > 50"), ("console", "", "")):
+        press("Escape")
+        press("/")
+        page.keyboard.type(words)
+        press("Enter")
+        expect(page.locator("#entry h2")).to_contain_text(words)
+        if field:
+            expect(form.get_by_label(field)).to_be_focused()
+            page.keyboard.type(value)
+            press("Enter")
+            fault = page.locator(f"#field-{field}-fault")
+            expect(fault).to_contain_text("unknown column `amounts`")
+            expect(form.get_by_label(field)).to_have_attribute("aria-invalid", "true")
+            press("Control+a")
+            page.keyboard.type("amount > 50")
+            press("Enter")
+            expect(fault).to_have_count(0)
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    assert document(page) == (
+        "name: new-pipeline\n"
+        "sources:\n  memory:\n    memory: {}\n    schema: card string, amount double\n"
+        "steps:\n  filter:\n    from: memory\n    where: amount > 50\n"
+        "sinks:\n  to_console:\n    from: filter\n    console: {}\n"
+    )
+
+
+def test_flow_and_document_show_one_text(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/edit#view=flow&entry=totals")
+    before = document(page)
+    size = page.get_by_label("size")
+    size.fill("5 minutes")
+    size.press("Tab")
+    expect(page.locator("#compare")).to_contain_text("✕ Needs a replay")
+    assert document(page) == before.replace("{tumbling: 10 minutes}", "{tumbling: 5 minutes}")
+    page.get_by_label("name", exact=True).fill("sums")
+    page.get_by_label("name", exact=True).press("Enter")
+    expect(page.locator("#flow .react-flow__node", has_text="sums")).to_have_count(1)
+    assert "from: sums" in document(page)
+    page.locator("#flow .react-flow__node", has_text="sums").focus()
+    page.keyboard.press("Control+z")
+    page.keyboard.press("Control+z")
+    expect(page.locator("#flow .react-flow__node", has_text="sums")).to_have_count(0)
+    assert document(page) == before
+    page.get_by_role("tab", name="Document").click()
+    replace_text(page, "\nsinks:", "\n  few: {from: totals, where: n < 3}\nsinks:")
+    page.get_by_role("tab", name="Flow").click()
+    expect(page.locator("#flow .react-flow__node", has_text="few")).to_be_visible()
+
+
+def test_entry_is_deleted_and_a_problem_leads_to_its_field(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/new#view=flow")
+    page.locator("#flow .react-flow__node", has_text="averages").click()
+    expect(page.locator("#entry h2")).to_have_text("averages")
+    page.locator("#flow .react-flow__node", has_text="averages").press("Delete")
+    expect(page.locator("#flow .react-flow__node")).to_have_count(2)
+    assert "averages" not in document(page)
+    page.locator("#problems button").first.click()
+    expect(page.get_by_label("from")).to_be_focused()
+    page.get_by_label("from").select_option("readings")
+    expect(page.locator("#flow .react-flow__edge")).to_have_count(1)
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.locator("#flow .react-flow__edge").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Delete")
+    expect(page.locator("#flow .react-flow__edge")).to_have_count(0)
+
+
+def test_viewer_may_not_edit_the_flow(tmp_path: Path, open_page: OpenPage) -> None:
+    with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
+        page = open_page(f"{url}{JOB}/edit#view=flow")
+        expect(page.get_by_role("tab", name="Flow")).to_be_disabled()
+        expect(page.locator("#editor")).to_be_visible()
 
 
 def test_alerts_list_their_rules(simulated_url: str, open_page: OpenPage) -> None:

@@ -29,7 +29,8 @@ from headrace.jobs.security.principals import Principal
 router = APIRouter(prefix="/ui", include_in_schema=False)
 JOBS = "jobs"
 """The topic of the jobs page; other topics are ids of jobs."""
-_MAX_DOCUMENT = 1 << 20
+MAX_DOCUMENT = 1 << 20
+"""The maximum size of a document, in bytes."""
 
 
 def _feed(request: Request) -> Feed:
@@ -161,7 +162,7 @@ def log(feed: FeedOf, job: str, attempt: int = 1, offset: int = -1, q: str = "")
 
 async def _document(request: Request) -> str:
     body = await request.body()
-    if len(body) > _MAX_DOCUMENT:
+    if len(body) > MAX_DOCUMENT:
         raise HTTPException(413, "the document is larger than 1 MiB")
     return body.decode(errors="replace")
 

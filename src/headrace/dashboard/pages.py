@@ -17,7 +17,8 @@ from headrace.dashboard import charts, live
 from headrace.dashboard.assets import ASSETS
 from headrace.dashboard.disorder import bars_of, recommendation
 from headrace.dashboard.editor import sample_runs
-from headrace.dashboard.editor.starters import STARTER
+from headrace.dashboard.editor.flow import pages as flow_pages
+from headrace.dashboard.editor.starters import STARTER, STARTERS
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
 from headrace.dashboard.live import FeedOf, document_for, graph_for, message_of
@@ -41,6 +42,7 @@ def add_pages(app: FastAPI, feed: Feed) -> None:
     app.mount("/static", ASSETS, name="static")
     app.include_router(live.router)
     app.include_router(sample_runs.router)
+    app.include_router(flow_pages.router)
     app.include_router(router)
 
     @app.exception_handler(StarletteHTTPException)
@@ -153,13 +155,17 @@ def edit_page(request: Request, feed: FeedOf, job: JobOf, dead_letters: str = ""
     state: dict[str, Any] = {"directory": feed.directory(job.id), "file": file, "rows": rows}
     state["running"] = job.state == "running"
     shown = {"file": file, "text": text, "editable": editable, "letters": letters}
-    return _job_page(request, feed, job, "edit", state=state, **shown)
+    return _job_page(request, feed, job, "edit", state=state, **shown, **_flow_editor())
+
+
+def _flow_editor() -> dict[str, Any]:
+    return {"palette": flow_pages.palette_groups(), "starters": STARTERS}
 
 
 @router.get("/new")
 def new_page(request: Request) -> HTMLResponse:
     """Write a document and submit it."""
-    return render(request, "new.html", text=STARTER, letters=None)
+    return render(request, "new.html", text=STARTER, letters=None, **_flow_editor())
 
 
 @router.get("/alerts")

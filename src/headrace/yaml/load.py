@@ -116,24 +116,41 @@ def from_mapping(
     return _read_document(tree, name, errors)
 
 
+def read_draft(content: YamlNode, *, file: str = "<text>") -> Graph:
+    r"""Return the plan of the entries that can be read; an entry with errors is left out.
+
+    >>> from headrace.yaml.parsing import compose
+    >>> [node] = compose("sources: {tx: {memory: {}, schema: a int}}\nsteps: {big: {from: tx}}", file="p")
+    >>> list(read_draft(node).nodes)
+    ['tx']
+    """
+    errors = ErrorCollector()
+    tree = build_tree(content, file=file, environment=os.environ, errors=errors)
+    return _build(tree, "draft", errors) if isinstance(tree, Fields) else Graph("draft", {}, {})
+
+
 def _read_document(tree: Value, name: str, errors: ErrorCollector) -> Graph:
     document = read_mapping(tree, expected="the keys of a pipeline", hint=_EXAMPLE)
     reject_unknown(document, ("name", *_SECTIONS), "the document", errors)
-    name = errors.attempt(_read_name, document, name) or "unnamed"
+    graph = _build(document, errors.attempt(_read_name, document, name) or "unnamed", errors)
+    sources = document.get("sources")
+    if not (isinstance(sources, Fields) and sources) and not errors.problems:
+        errors.add(document.where, "the document has no sources", "add `sources:` with at least one source")
+    if errors.problems and graph.nodes:  # also check the steps that could be read
+        for problem in problems_of(graph):
+            errors.add(problem.where, problem.what, problem.hint)
+    errors.raise_any()
+    return graph
+
+
+def _build(document: Fields, name: str, errors: ErrorCollector) -> Graph:
     names: dict[str, str] = {}
     sources, steps, sinks = (_read_section(document, section, names, errors) for section in _SECTIONS)
     builder = PlanBuilder({*sources, *steps}, errors)
     builder.add_sources(_read_entries(sources, read_source, errors))
     builder.add_steps(_read_entries(steps, read_step, errors))
     builder.add_sinks(_read_entries(sinks, read_sink, errors))
-    if not sources and not errors.problems:
-        errors.add(document.where, "the document has no sources", "add `sources:` with at least one source")
-    graph = builder.graph(name)
-    if errors.problems and graph.nodes:  # also check the steps that could be read
-        for problem in problems_of(graph):
-            errors.add(problem.where, problem.what, problem.hint)
-    errors.raise_any()
-    return graph
+    return builder.graph(name)
 
 
 def _read_name(document: Fields, default: str) -> str:

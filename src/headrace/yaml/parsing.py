@@ -67,7 +67,7 @@ class _Reader:
 
     def _scalar(self, node: ScalarNode) -> Scalar:
         where, tag = self._where(node), str(node.tag)
-        content = node.value.replace("\a", "")  # ruamel.yaml marks the line breaks of folded text with it
+        content = node.value.replace("\a", "") if node.style == ">" else node.value  # ruamel.yaml marks folds
         if not tag.startswith(_TAG):
             self._errors.add(where, f"unknown YAML tag `{tag}`", "remove it; quote a text that starts with !")
             return Scalar(where, content, content)
@@ -94,7 +94,9 @@ class _Reader:
                     where, f"duplicate key `{key.value}`", f"the first is at {first}; remove one"
                 )
             else:
-                own[key.value] = KeyedValue(where, self.value(item))
+                empty = item.start_mark.index == item.end_mark.index and item.anchor is None
+                value = Scalar(where, "", None) if empty else self.value(item)  # its mark is the next token
+                own[key.value] = KeyedValue(where, value)
         return {**{k: v for k, v in merged.items() if k not in own}, **own}
 
     def _merge(self, node: Node) -> dict[str, KeyedValue]:

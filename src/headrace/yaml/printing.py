@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from io import StringIO
 from typing import Any
@@ -32,6 +33,19 @@ def print_document(document: dict[str, Any]) -> str:
     return _dump(layout)
 
 
+def print_value(value: Any, *, inside_flow: bool = False) -> str:
+    """Return a value as an editor writes it after a key: collections on one line, `${` as a variable.
+
+    >>> print_value({"on": ["a", "b"], "where": "amount > 50"})
+    '{on: [a, b], where: amount > 50}'
+    """
+    if inside_flow:
+        return _dump(_flow({"": value}, _quote)).partition(": ")[2].removesuffix("}\n")
+    if isinstance(value, str) and "\n" in value:
+        return _dump({"": LiteralScalarString(value)}).partition(": ")[2].rstrip("\n")
+    return "" if value is None else _dump({"": _flow(value, _quote)}).partition(": ")[2].rstrip("\n")
+
+
 def _section(entries: dict[str, Any]) -> CommentedMap:
     section = CommentedMap()
     for name, value in entries.items():
@@ -53,16 +67,17 @@ def _lay_out(value: Any, *, indent: int, key: str) -> Any:
     return block
 
 
-def _flow(value: Any) -> Any:
+def _flow(value: Any, scalar: Callable[[Any], Any] | None = None) -> Any:
+    scalar = scalar or _scalar
     if isinstance(value, dict):
-        mapping = CommentedMap((_quote(key), _flow(item)) for key, item in value.items())
+        mapping = CommentedMap((_quote(key), _flow(item, scalar)) for key, item in value.items())
         mapping.fa.set_flow_style()
         return mapping
     if isinstance(value, list):
-        sequence = CommentedSeq(map(_flow, value))
+        sequence = CommentedSeq(_flow(item, scalar) for item in value)
         sequence.fa.set_flow_style()
         return sequence
-    return _scalar(value)
+    return scalar(value)
 
 
 def _width(value: Any) -> int:
@@ -91,11 +106,13 @@ def _scalar(value: Any) -> Any:
     return LiteralScalarString(text) if block else _quote(text)
 
 
-def _quote(text: str) -> Any:
+def _quote(text: Any) -> Any:
     """Put a text in double quotes if the style that ruamel.yaml selects is invalid (`?0`) or hard to read.
 
     ruamel.yaml doubles single quotes, which are frequent in SQL.
     """
+    if not isinstance(text, str):
+        return text
     if text[:1] in _INDICATORS or not text.isprintable():
         return DoubleQuotedScalarString(text)
     doubled = "'" in text and not set(text) & _ESCAPED and _needs_quotes(text)

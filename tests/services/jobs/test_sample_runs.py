@@ -61,6 +61,13 @@ def test_viewer_may_not_run_a_document(url: str, closed: JobService, path: str) 
     assert httpx.post(url + path, json=BODY).status_code == 401
 
 
+def test_viewer_may_not_edit_the_flow(url: str, closed: JobService) -> None:
+    edit = {"document": DOCUMENT, "operations": [{"op": "remove", "name": "n"}]}
+    with log_in(url, "viewer") as viewer, log_in(url, "operator") as operator:
+        assert viewer.post("/ui/flow/edit", json=edit).status_code == 403
+        assert operator.post("/ui/flow/edit", json=edit).json()["document"] != DOCUMENT
+
+
 @pytest.mark.parametrize("path", ["/api/v1/test", "/ui/test"])
 @pytest.mark.parametrize(
     "headers",

@@ -23,7 +23,7 @@ from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import Emission, Trigger
 from headrace.windows import Window
-from headrace.yaml import from_mapping
+from headrace.yaml import from_mapping, from_text
 
 TX = f"sources: {{tx: {{feed: {{}}, schema: '{SCHEMA}', event_time: ts}}}}\n"
 
@@ -255,21 +255,6 @@ steps:
     assert rows["t"].window == windows.count(7)  # type: ignore[attr-defined]
 
 
-def test_folded_text_is_one_line() -> None:
-    folded = """
-        sources: {tx: {memory: {}, schema: "k string, v int"}}
-        steps:
-          report:
-            sql: >-
-              select k, v
-              from tx
-        sinks: {out: {from: report, memory: {}}}
-    """
-    report = graph(folded)["report"]
-    assert isinstance(report, Sql)
-    assert report.query == "select k, v from tx"
-
-
 def test_the_name_comes_from_the_document_or_else_from_the_caller() -> None:
     assert Pipeline.from_yaml_text(TX, name="given").name == "given"
     assert Pipeline.from_yaml_text("name: own\n" + TX, name="given").name == "own"
@@ -382,3 +367,15 @@ def test_generated_names_differ_from_names_in_the_document() -> None:
 def test_loading_imports_no_pyspark() -> None:
     code = "import sys; from headrace import yaml; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_folded_text_is_read_without_marks_of_its_folds() -> None:
+    text = "name: p\nsources:\n  tx:\n    memory: {}\n    schema: >\n      a int,\n      b int\n"
+    assert from_text(text)["tx"].schema.names == ("a", "b")  # type: ignore[attr-defined]
+
+
+def test_problem_of_an_empty_value_is_at_its_key() -> None:
+    text = "name: p\nsources: {tx: {memory: {}, schema: a int}}\nsteps:\n  big:\n    from: tx\n    where:\n  other: {from: tx, where: a > 1}\n"
+    with pytest.raises(DocumentError) as caught:
+        from_text(text, file="p.yaml")
+    assert [problem.where for problem in caught.value.problems] == ["p.yaml:6:5"]

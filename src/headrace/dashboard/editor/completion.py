@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any
+from collections.abc import Iterator
 
-from headrace.yaml import document_schema
+from headrace.dashboard.editor.schema_tree import Schema, walk
 
 _KEY = re.compile(r"^(\s*)(?:- )?([\w.:-]+)\s*:(.*)$")
 _OPEN = re.compile(r"([\w.-]+)\s*:\s*\{[^{}]*$")
-
-Schema = Mapping[str, Any]
 
 
 def complete(text: str, line: int, column: int) -> list[dict[str, str]]:
@@ -27,7 +23,7 @@ def complete(text: str, line: int, column: int) -> list[dict[str, str]]:
     before = lines[line - 1][:column] if line <= len(lines) else ""
     path = _path(lines[: line - 1], before)
     options: dict[str, dict[str, str]] = {}
-    for schema in _walk(_schema(), path):
+    for schema in walk(path):
         for option in _options(schema):
             options.setdefault(option["label"], option)
     return list(options.values())
@@ -52,35 +48,6 @@ def _path(above: list[str], before: str) -> list[str]:
     return keys
 
 
-def _walk(schema: Schema, path: list[str]) -> Iterator[Schema]:
-    """Yield the alternatives of the schema at a path."""
-    alternatives = list(_expand(schema))
-    for key in path:
-        alternatives = [
-            option for known in alternatives for child in _children(known, key) for option in _expand(child)
-        ]
-    yield from alternatives
-
-
-def _children(schema: Schema, key: str) -> Iterator[Schema]:
-    if key in schema.get("properties", {}):
-        yield schema["properties"][key]
-    elif isinstance(schema.get("additionalProperties"), dict):
-        yield schema["additionalProperties"]
-
-
-def _expand(schema: Any) -> Iterator[Schema]:
-    """Yield a schema and the alternatives in it, with references resolved."""
-    if not isinstance(schema, dict):
-        return
-    if "$ref" in schema:
-        yield from _expand(_schema()["$defs"][schema["$ref"].rpartition("/")[2]])
-    for group in ("anyOf", "oneOf", "allOf"):
-        for option in schema.get(group, ()):
-            yield from _expand(option)
-    yield schema
-
-
 def _options(schema: Schema) -> Iterator[dict[str, str]]:
     for name, child in schema.get("properties", {}).items():
         about = str(child.get("description", "")) if isinstance(child, dict) else ""
@@ -88,8 +55,3 @@ def _options(schema: Schema) -> Iterator[dict[str, str]]:
     for word in schema.get("enum", ()):
         if isinstance(word, str):
             yield {"label": word, "type": "enum", "info": ""}
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    return document_schema()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace import yaml
+from headrace.dashboard.editor.flow.graph import flow_of
+from headrace.dashboard.editor.flow.places import with_paths
+from headrace.dashboard.editor.yaml_parts import FILE, compose_text
 from headrace.dashboard.plan_graph import graph_of
 from headrace.errors import HeadraceError, Problem
 from headrace.explain.explanation import as_json, explain
@@ -17,8 +20,8 @@ from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
 from headrace.plan.warnings import warnings_of
 from headrace.testing.sample_run.inputs import SampleInput, inputs_of
+from headrace.yaml.load import read_draft
 
-FILE = "pipeline.yaml"
 UNRESTRICTED = Policy()
 _PLACE = re.compile(rf"^{re.escape(FILE)}:(\d+):(\d+)(?:: )?(.*)$", re.DOTALL)
 
@@ -33,6 +36,8 @@ class CheckedDocument:
     name: str = ""
     inputs: tuple[SampleInput, ...] = ()
     """The sources and tables that a test run needs rows for."""
+    flow: dict[str, Any] | None = None
+    """The nodes and edges of the flow editor; None if the text is not YAML."""
 
 
 def check_document(text: str, policy: Policy = UNRESTRICTED) -> CheckedDocument:
@@ -42,7 +47,19 @@ def check_document(text: str, policy: Policy = UNRESTRICTED) -> CheckedDocument:
     3
     """
     try:
+        root = compose_text(text)
+    except HeadraceError as error:
+        return CheckedDocument(with_paths(text, _locate_all(error.problems)))
+    try:
         check_text(text, FILE, policy)
+    except HeadraceError as error:
+        return _with_flow(text, CheckedDocument(_locate_all(error.problems)), None)
+    draft = read_draft(root, file=FILE) if root is not None else None
+    return _with_flow(text, _check(text), draft)
+
+
+def _check(text: str) -> CheckedDocument:
+    try:
         graph = yaml.from_text(text, file=FILE)
     except HeadraceError as error:
         return CheckedDocument(_locate_all(error.problems))
@@ -51,6 +68,12 @@ def check_document(text: str, policy: Policy = UNRESTRICTED) -> CheckedDocument:
         return CheckedDocument(_locate_all(problems), name=graph.name)
     warnings, inputs = _locate_all(warnings_of(graph)), tuple(inputs_of(graph))
     return CheckedDocument((), warnings, draw(graph, text), graph.name, inputs)
+
+
+def _with_flow(text: str, checked: CheckedDocument, draft: Graph | None) -> CheckedDocument:
+    problems = with_paths(text, checked.problems)
+    flow = flow_of(text, problems, draft, checked.graph)
+    return replace(checked, problems=problems, flow=flow)
 
 
 def draw(graph: Graph, text: str) -> dict[str, Any]:

@@ -1,4 +1,5 @@
 // The editor: YAML with the server's check at the line, completion from the schema, a preview of the graph, submit.
+// The flow (flow.js) is a second view of the same text.
 import {EditorView, keymap, lineNumbers, highlightActiveLine, drawSelection} from "./vendor/codemirror/codemirror-view.js";
 import {EditorState} from "./vendor/codemirror/codemirror-state.js";
 import {defaultKeymap, history, historyKeymap} from "./vendor/codemirror/codemirror-commands.js";
@@ -7,11 +8,12 @@ import {autocompletion, completionKeymap} from "./vendor/codemirror/codemirror-a
 import {linter, lintGutter, lintKeymap} from "./vendor/codemirror/codemirror-lint.js";
 import {yaml} from "./vendor/codemirror/codemirror-lang-yaml.js";
 import {tags} from "./vendor/codemirror/lezer-highlight.js";
+import {startFlow} from "./flow.js";
 import {mountGraph} from "./graph.js";
 import {goTo, showInputs, startTests} from "./sample-run.js";
 import {$, confirmed, pageState, request, toast} from "./shell.js";
 
-let view, graph, valid = false;
+let view, graph, flow, valid = false;
 
 const post = (url, text) => fetch(url, {method: "POST", body: text});
 
@@ -24,10 +26,7 @@ const check = linter(async editor => {
     return [];
   }
   const result = await response.json();
-  list(result);
-  preview(result.graph);
-  showInputs(result.inputs);
-  compare(doc.toString());
+  if (doc.eq(editor.state.doc)) show(result);
   const mark = severity => problem => {
     const line = doc.line(Math.min(problem.line, doc.lines));
     const from = Math.min(line.from + problem.column - 1, line.to);
@@ -35,6 +34,14 @@ const check = linter(async editor => {
   };
   return [...result.problems.map(mark("error")), ...result.warnings.map(mark("warning"))];
 }, {delay: 300});
+
+function show(result) {  // the check of the text as it is now
+  list(result);
+  preview(result.graph);
+  showInputs(result.inputs);
+  flow.update(result);
+  compare(view.state.doc.toString());
+}
 
 function list({problems, warnings}) {
   valid = problems.length === 0;
@@ -47,7 +54,7 @@ function list({problems, warnings}) {
     button.type = "button";
     button.append(part("where", `line ${problem.line} ${problem.where}`), document.createElement("br"), part("what " + (tone === "bad" ? "" : "note"), (tone === "bad" ? "✕ " : "▲ ") + problem.what));
     if (problem.hint) button.append(part("hint", problem.hint));
-    button.onclick = () => goTo(view, problem.line, problem.column);
+    button.onclick = () => flow.reveal(problem.path) || goTo(view, problem.line, problem.column);
     item.append(button);
     $("problems").append(item);
   }
@@ -117,6 +124,7 @@ view = new EditorView({
 view.scrollDOM.tabIndex = 0;  // a scrollable region must be reachable by keyboard
 window.editor = view;
 startTests(view);
+flow = startFlow(view, show);
 
 $("upgrade")?.addEventListener("click", async () => {
   const {name} = $("upgrade").dataset;

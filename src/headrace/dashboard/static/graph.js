@@ -2,9 +2,9 @@
 const h = React.createElement;
 const {ReactFlow: Flow, Handle, BaseEdge, EdgeLabelRenderer, getBezierPath} = window.ReactFlow;
 
-function layout(plan, {width, height, gap, extra}) {
+export function layout(plan, {width, height, gap, extra = 0, heightOf = node => node.stateful ? height + extra : height}) {
   const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: gap, nodesep: gap / 4}).setDefaultEdgeLabel(() => ({}));
-  plan.nodes.forEach(node => graph.setNode(node.id, {width, height: node.stateful ? height + extra : height}));
+  plan.nodes.forEach(node => graph.setNode(node.id, {width, height: heightOf(node)}));
   plan.edges.forEach(edge => graph.setEdge(edge.source, edge.target));
   dagre.layout(graph);
   const at = id => ({x: graph.node(id).x - width / 2, y: graph.node(id).y - graph.node(id).height / 2});

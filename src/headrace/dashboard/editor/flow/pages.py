@@ -1,0 +1,64 @@
+"""The requests of the flow editor: apply operations to a document, and the form of an entry."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from itertools import groupby
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, HTTPException, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from headrace.dashboard.editor.documents import check_document
+from headrace.dashboard.editor.flow.forms import form_of
+from headrace.dashboard.editor.flow.operations import Operation, apply
+from headrace.dashboard.editor.flow.palette import PaletteItem, palette
+from headrace.dashboard.live import MAX_DOCUMENT, FeedOf
+from headrace.dashboard.rendering import render
+from headrace.errors import HeadraceError
+
+router = APIRouter(prefix="/ui/flow", include_in_schema=False)
+Text = Annotated[str, Field(max_length=MAX_DOCUMENT)]
+
+
+class Edit(BaseModel):
+    """A document, and the operations on it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    document: Text
+    operations: list[Operation]
+
+
+@router.post("/edit")
+def edit(feed: FeedOf, body: Edit) -> dict[str, Any]:
+    """Return the document after the operations with its check, as `/ui/check` returns it."""
+    try:
+        edited = apply(body.document, body.operations)
+    except HeadraceError as error:
+        hint = f". {error.hint[:1].upper()}{error.hint[1:]}" if error.hint else ""
+        raise HTTPException(422, f"{error.what}{hint}") from None
+    return {**asdict(edited), "checked": asdict(check_document(edited.document, feed.policy))}
+
+
+@router.post("/form")
+def form(
+    request: Request, feed: FeedOf, name: str, document: Annotated[Text, Body(embed=True)]
+) -> HTMLResponse:
+    """Return the form of an entry, with the problems of the document at their fields."""
+    checked = check_document(document, feed.policy)
+    try:
+        shown = form_of(document, name, checked.problems)
+    except HeadraceError as error:
+        raise HTTPException(404, error.what) from None
+    nodes = (checked.flow or {"nodes": ()})["nodes"]
+    outputs = [(node["id"], output) for node in nodes if node["id"] != name for output in node["outputs"]]
+    refs = [f"{node}.{output}" if output else node for node, output in outputs]
+    return render(request, "flow_form.html", form=shown, refs=refs, dumps=json.dumps)
+
+
+def palette_groups() -> list[tuple[str, list[PaletteItem]]]:
+    """Return the items of the palette by group, in order."""
+    return [(group, list(items)) for group, items in groupby(palette(), key=lambda item: item.group)]
