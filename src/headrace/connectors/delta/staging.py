@@ -13,15 +13,15 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors.base import WriteContext
 from headrace.connectors.delta.location import Location
+from headrace.connectors.delta.statistics import file_statistics
 from headrace.connectors.retry import portable_errors
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _GROUP = 1000
 """Epochs per directory, which bounds the number of names that the next `open` lists."""
 _MAX_PARTITIONS = 100_000
 """The maximum number of partitions that a task writes."""
-_MAX_TEXT = 256
-"""Longer values are left out of the statistics."""
 
 
 @dataclass(frozen=True)
@@ -193,60 +191,8 @@ class TaskWriter:
             "size": file.size,
             "rows": file.metadata.num_rows,
             "partition": json.dumps({name: _partition_text(values.get(name)) for name in self.partition_by}),
-            "statistics": json.dumps(_statistics(file.metadata)),
+            "statistics": json.dumps(file_statistics(file.metadata)),
         }
-
-
-@dataclass
-class _Range:
-    """The smallest and largest value of a column, and the number of nulls."""
-
-    nulls: int = 0
-    values: list[Any] = field(default_factory=list)
-    known: bool = True
-    """False if the range of a row group is unknown."""
-
-    def add(self, statistics: Any, rows: int) -> None:
-        if statistics is None or not statistics.has_null_count:
-            self.known = False
-            return
-        self.nulls += statistics.null_count
-        if statistics.has_min_max:
-            self.values += [statistics.min, statistics.max]
-        elif statistics.null_count < rows:
-            self.known = False
-
-
-def _statistics(metadata: Any) -> Mapping[str, Any]:
-    """Return the statistics of a file: rows, and the ranges of columns that readers can compare."""
-    ranges: dict[str, _Range] = {}
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for index in range(group.num_columns):
-            column = group.column(index)
-            if "." not in column.path_in_schema:
-                ranges.setdefault(column.path_in_schema, _Range()).add(column.statistics, group.num_rows)
-    known = {name: part for name, part in ranges.items() if part.known}
-    bounded = {name: part.values for name, part in known.items() if all(map(_is_ordered, part.values))}
-    return {
-        "numRecords": metadata.num_rows,
-        "minValues": {name: _statistic(min(values)) for name, values in bounded.items() if values},
-        "maxValues": {name: _statistic(max(values)) for name, values in bounded.items() if values},
-        "nullCount": {name: part.nulls for name, part in known.items()},
-    }
-
-
-def _is_ordered(value: Any) -> bool:
-    """True for values whose order is the same in Parquet and in every reader; floats may be NaN."""
-    if isinstance(value, str):
-        return len(value) <= _MAX_TEXT
-    return isinstance(value, int | date) and not isinstance(value, bool)
-
-
-def _statistic(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.strftime(f"%Y-%m-%dT%H:%M:%S.%f{'Z' if value.tzinfo else ''}")
-    return value.isoformat() if isinstance(value, date) else value
 
 
 def _partition_text(value: Any) -> str | None:
