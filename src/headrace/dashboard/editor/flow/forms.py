@@ -39,7 +39,7 @@ def form_of(text: str, name: str, problems: Sequence[Problem]) -> EntryForm:
 
     >>> text = "name: p\nsources:\n  tx: {kafka: {topic: payments}}"
     >>> [field.label for field in form_of(text, "tx", ()).fields][:3]
-    ['servers', 'topic', 'format']
+    ['servers', 'topic', 'schema']
 
     Raises:
         OptionError: the document has no such entry.
