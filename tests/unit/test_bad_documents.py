@@ -802,7 +802,7 @@ PLANS: list[tuple[str, str, str]] = [
         "bytes without a format",
         source("{files: {path: in/}, schema: a int}"),
         "p.yaml:3:3: `tx`: files delivers bytes; set `format`\n"
-        '  hint: add format="json", "csv", "text" or "raw"',
+        '  hint: add format="json", "csv", "protobuf", "text" or "raw"',
     ),
     (
         "rows without a schema",

@@ -109,7 +109,7 @@ FormatOption = Annotated[
 
 MessageFormatOption = Annotated[
     FormatOption,
-    Field(description="The format of messages: json, csv, text or raw; default of a sink: json"),
+    Field(description="The format of messages: json, csv, protobuf, text or raw; default of a sink: json"),
 ]
 
 SchemaOption = Annotated[

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.connectors import flatten
+from headrace.connectors.base import DELETED, Connector
 from headrace.connectors.flatten import quote_name
 from headrace.errors import DeliveryError, did_you_mean
-from headrace.formats import Format
+from headrace.formats import Field as SchemaField
+from headrace.formats import Format, Schema
+from headrace.schemas.datatypes import DataType
+from headrace.schemas.fields import parse_spark_type
 
 _SINGLE = {"text": "string", "raw": "binary"}
 _CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
+_FAILED = re.compile(r"EncodeFailure: (sink `.*?`): (.*)")
+_FILTER = "convert or filter such rows before the sink"
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,8 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
         DeliveryError: the columns do not fit the format.
     """
     encoding = chosen.name if chosen is not None else "json"
+    if chosen is not None and chosen.encodes_in_kernel:
+        return _encode_in_kernel(chosen, fields, where)
     if encoding in _SINGLE:
         if [field.kind for field in fields.values()] != [_SINGLE[encoding]]:
             columns = ", ".join(f"{name} {_type_name(field.kind)}" for name, field in fields.items())
@@ -61,25 +70,29 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
     return encode_object(fields)
 
 
-def encode_columns(
-    chosen: object, fields: Fields, names: Sequence[str], where: str, *, exclude: Iterable[str] = ()
-) -> str:
-    """Return the expression of a message with the named columns; see `encode_value`.
+def message_columns(options: Connector, names: Iterable[str]) -> list[str]:
+    """Return the columns in the value of a message: `value`, or all that do not address it."""
+    if value := getattr(options, "value", ()):
+        return list(value)
+    columns = [name for name in names if name != DELETED]
+    return [name for name in columns if name not in options.address_columns] or columns
 
-    Args:
-        chosen: the value of a `FormatOption`.
-        fields: the columns of the rows.
-        names: the columns of the message; default: all except the excluded ones, such as those of a topic.
-        where: the sink, for errors.
-        exclude: see `names`.
+
+def encode_columns(options: Connector, fields: Fields, where: str) -> str:
+    """Return the expression of the value of a message; see `message_columns` and `encode_value`.
 
     Raises:
         DeliveryError: a column is unknown, or the columns do not fit the format.
     """
-    excluded = set(exclude)
-    wanted = names or [name for name in fields if name not in excluded] or list(fields)
-    selected = {name: find_column(name, fields, where) for name in wanted}
+    selected = {name: find_column(name, fields, where) for name in message_columns(options, fields)}
+    chosen = getattr(options, "format", None)
     return encode_value(chosen if isinstance(chosen, Format) else None, selected, where)
+
+
+def as_encoding_error(error: BaseException) -> DeliveryError | None:
+    """Return the error of a Spark job that failed because the kernel could not encode a row."""
+    failed = _FAILED.search(str(error))
+    return DeliveryError(failed[2], where=failed[1], hint=_FILTER) if failed else None
 
 
 def encode_texts(names: Iterable[str], fields: Fields, where: str) -> str:
@@ -126,6 +139,25 @@ def encode_text(field: Field) -> str:
     if field.kind.startswith("timestamp"):
         return flatten.time_text(field.path, field.kind)
     return f"cast({flatten.json_value(field.path, field.kind)} as string)"
+
+
+def column_types(fields: Fields) -> dict[str, DataType]:
+    """Return the types of columns.
+
+    Raises:
+        SchemaError: Headrace has no such type.
+    """
+    return {name: parse_spark_type(field.kind, where=f"column `{name}`") for name, field in fields.items()}
+
+
+def _encode_in_kernel(chosen: Format, fields: Fields, where: str) -> str:
+    types = column_types(fields)
+    for problem in chosen.encoding_problems(types):
+        raise DeliveryError(f"{problem.where}: {problem.what}", where=where, hint=problem.hint)
+    schema = Schema(tuple(SchemaField(name, kind) for name, kind in types.items()))
+    columns = ", ".join(f"{field.path} as {quote_name(name)}" for name, field in fields.items())
+    options = (chosen.name, chosen.encoder_options(schema), where)
+    return f"headrace_encode(struct({columns}), {', '.join(map(flatten.literal, options))})"
 
 
 def _flat_struct(fields: Fields) -> str:

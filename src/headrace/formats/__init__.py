@@ -9,9 +9,23 @@ from headrace.formats.base import Format
 from headrace.formats.csv import Csv
 from headrace.formats.json import Json
 from headrace.formats.parquet import Parquet
+from headrace.formats.protobuf import Protobuf
 from headrace.formats.registry import get, names, of
 from headrace.formats.text import Raw, Text
 from headrace.schemas.datatypes import Field
 from headrace.schemas.fields import Schema
 
-__all__ = ["Csv", "Field", "Format", "Json", "Parquet", "Raw", "Schema", "Text", "get", "names", "of"]
+__all__ = [
+    "Csv",
+    "Field",
+    "Format",
+    "Json",
+    "Parquet",
+    "Protobuf",
+    "Raw",
+    "Schema",
+    "Text",
+    "get",
+    "names",
+    "of",
+]

@@ -119,20 +119,31 @@ def _parse_entry(name: str, kind: Any, where: str) -> Field:
 def _struct(value: Mapping[str, Any]) -> Struct:
     return Struct(
         tuple(
-            Field(f["name"], _from_json(f["type"]), f["nullable"], f.get("metadata", {}).get("comment", ""))
+            Field(
+                f["name"],
+                parse_spark_type(f["type"]),
+                f["nullable"],
+                f.get("metadata", {}).get("comment", ""),
+            )
             for f in value["fields"]
         )
     )
 
 
-def _from_json(value: Any) -> DataType:
-    """Return the type of Spark's JSON form."""
+def parse_spark_type(value: Any, *, where: str = "") -> DataType:
+    """Return the type of Spark's JSON form.
+
+    Raises:
+        SchemaError: it is not one of the types of `schemas.datatypes`.
+    """
     if isinstance(value, str):
-        return ddl.parse_type(value)
+        return ddl.parse_type(value, where=where)
     if value["type"] == "array":
-        return Array(_from_json(value["elementType"]))
+        return Array(parse_spark_type(value["elementType"], where=where))
     if value["type"] == "map":
-        return Map(_from_json(value["keyType"]), _from_json(value["valueType"]))
+        return Map(
+            parse_spark_type(value["keyType"], where=where), parse_spark_type(value["valueType"], where=where)
+        )
     if value["type"] == "struct":
         return _struct(value)
     raise SchemaError(f"unsupported type {json.dumps(value)}", hint="use Spark's built-in types")

@@ -74,8 +74,9 @@ class Files(Connector):
     @field_validator("format")
     @classmethod
     def _check_format(cls, chosen: Format | None) -> Format | None:
-        if chosen is not None and chosen.name == "raw":
-            raise ValueError("files consist of lines: use `text`, whose column can be cast to binary")
+        if chosen is not None and chosen.is_binary:
+            hint = ", whose column can be cast to binary" if chosen.name == "raw" else " or another format"
+            raise ValueError(f"files consist of lines: use `text`{hint}")
         return chosen
 
     def model_post_init(self, _: Any) -> None:

@@ -10,7 +10,7 @@ from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.kafka import records
 from headrace.connectors.kafka.admin import KafkaAdmin, MissingTopicError
 from headrace.connectors.kafka.errors import is_fenced, root_cause, translate_error
-from headrace.connectors.row_encoding import fields_of
+from headrace.connectors.row_encoding import as_encoding_error, fields_of
 from headrace.errors import DeliveryError, FencedError
 from headrace.spark.gateway import GatewayError, session_of_thread
 
@@ -70,6 +70,8 @@ class TopicWriter:
             hint = f"{error.hint}; partitions=4 creates it"
             raise DeliveryError(str(error), where=self._active_context.sink, hint=hint) from None
         except (GatewayError, PySparkException) as error:
+            if encoding_error := as_encoding_error(error):
+                raise encoding_error from error
             if is_fenced(str(error)):
                 raise self._fencing_error(what) from error
             problem = translate_error(str(error), servers)

@@ -27,6 +27,7 @@ object RecordDecoder {
   def apply(format: String, schema: StructType, options: DecodeOptions): RecordDecoder = format match {
     case "json" => new JsonDecoder(schema, options)
     case "csv" => new CsvDecoder(schema, options)
+    case "protobuf" => new ProtobufDecoder(MessageLayout.parse(options.layout), options.rejectUnknown)
     case "text" => TextDecoder
     case "raw" => RawDecoder
     case other => throw new IllegalArgumentException(s"there is no decoder for the format `$other`")
@@ -36,7 +37,7 @@ object RecordDecoder {
 /** Options of all formats, with the defaults of Python's option models. */
 final case class DecodeOptions(timestampFormat: Option[String] = None, dateFormat: Option[String] = None,
     epoch: String = "seconds", rejectUnknown: Boolean = false, delimiter: Char = ',', quote: Char = '"',
-    escape: Char = '"', header: Boolean = false, nullText: String = "")
+    escape: Char = '"', header: Boolean = false, nullText: String = "", layout: String = "")
 
 object DecodeOptions {
   private implicit val formats: Formats = DefaultFormats
@@ -50,6 +51,6 @@ object DecodeOptions {
       epoch = text("epoch").getOrElse("seconds"), rejectUnknown = text("unknown_fields").contains("error"),
       delimiter = text("delimiter").map(_.charAt(0)).getOrElse(','), quote = char("quote"),
       escape = char("escape"), header = (chosen \ "header").extractOpt[Boolean].getOrElse(false),
-      nullText = text("null_text").getOrElse(""))
+      nullText = text("null_text").getOrElse(""), layout = text("layout").getOrElse(""))
   }
 }
