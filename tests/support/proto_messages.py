@@ -88,7 +88,7 @@ LEGACY = """
 syntax = "proto2";
 package old;
 
-enum Level { LOW = 1; HIGH = 2; }
+enum Level { UNSET = 0; LOW = 1; HIGH = 2; }
 message Reading {
   required string sensor = 1;
   optional int32 value = 2 [default = 7];

@@ -14,11 +14,11 @@ from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Field as SchemaField
 from headrace.formats import Format, Schema
 from headrace.schemas.datatypes import DataType
-from headrace.schemas.fields import parse_spark_type
+from headrace.schemas.fields import type_of_json
 
 _SINGLE = {"text": "string", "raw": "binary"}
 _CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
-_FAILED = re.compile(r"EncodeFailure: (sink `.*?`): (.*)")
+_FAILED = re.compile(r"EncodeFailure: (column `.*)")
 _FILTER = "convert or filter such rows before the sink"
 
 
@@ -89,10 +89,10 @@ def encode_columns(options: Connector, fields: Fields, where: str) -> str:
     return encode_value(chosen if isinstance(chosen, Format) else None, selected, where)
 
 
-def as_encoding_error(error: BaseException) -> DeliveryError | None:
+def as_encoding_error(error: BaseException, where: str = "") -> DeliveryError | None:
     """Return the error of a Spark job that failed because the kernel could not encode a row."""
     failed = _FAILED.search(str(error))
-    return DeliveryError(failed[2], where=failed[1], hint=_FILTER) if failed else None
+    return DeliveryError(failed[1], where=where, hint=_FILTER) if failed else None
 
 
 def encode_texts(names: Iterable[str], fields: Fields, where: str) -> str:
@@ -147,7 +147,7 @@ def column_types(fields: Fields) -> dict[str, DataType]:
     Raises:
         SchemaError: Headrace has no such type.
     """
-    return {name: parse_spark_type(field.kind, where=f"column `{name}`") for name, field in fields.items()}
+    return {name: type_of_json(field.kind) for name, field in fields.items()}
 
 
 def _encode_in_kernel(chosen: Format, fields: Fields, where: str) -> str:
@@ -156,8 +156,8 @@ def _encode_in_kernel(chosen: Format, fields: Fields, where: str) -> str:
         raise DeliveryError(f"{problem.where}: {problem.what}", where=where, hint=problem.hint)
     schema = Schema(tuple(SchemaField(name, kind) for name, kind in types.items()))
     columns = ", ".join(f"{field.path} as {quote_name(name)}" for name, field in fields.items())
-    options = (chosen.name, chosen.encoder_options(schema), where)
-    return f"headrace_encode(struct({columns}), {', '.join(map(flatten.literal, options))})"
+    options = ", ".join(map(flatten.literal, (chosen.name, chosen.encoder_options(schema))))
+    return f"headrace_encode({options}, struct({columns}))"
 
 
 def _flat_struct(fields: Fields) -> str:

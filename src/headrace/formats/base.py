@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,7 +24,7 @@ class Format(BaseModel):
     of_rows: ClassVar[bool] = False
     """True if its files hold typed rows that need no decoding (Parquet)."""
     is_binary: ClassVar[bool] = False
-    """True if a record may contain any byte, line breaks among them."""
+    """True if records are bytes that cannot be divided into lines or written as text."""
     derives_schema: ClassVar[bool] = False
     """True if the columns follow from the options; a schema then selects some of them."""
     encodes_in_kernel: ClassVar[bool] = False
@@ -40,8 +41,12 @@ class Format(BaseModel):
 
     @property
     def default_schema(self) -> Schema | None:
-        """The schema of a source without one."""
+        """The schema of a source without one; a class variable where the options do not change it."""
         return None
+
+    def kernel_options(self) -> str:
+        """Return the options for the kernel's decoder and encoder, as JSON; never printed."""
+        return self.model_dump_json(by_alias=True)
 
     def unsupported(self, kind: DataType) -> str:
         """Return a hint if this format cannot hold values of that type; else empty."""
@@ -66,11 +71,19 @@ class Format(BaseModel):
 
     def decoder_options(self, schema: Schema) -> str:
         """Return the options of the kernel's decoder for these columns, as JSON."""
-        return self.model_dump_json()
+        return self.kernel_options()
 
     def encoder_options(self, schema: Schema) -> str:
         """Return the options of the kernel's encoder for these columns, as JSON."""
-        return self.model_dump_json()
+        return self.kernel_options()
+
+    def encode_sample(self, row: Mapping[str, Any]) -> bytes:
+        """Return a row of a test, with values of JSON, as a record.
+
+        Raises:
+            ValueError: a value does not fit the format.
+        """
+        return json.dumps(row).encode()
 
     def encoding_problems(self, columns: Mapping[str, DataType | None]) -> Iterator[Problem]:
         """Yield the reasons for which a sink cannot encode these columns; None is a type not known yet."""

@@ -207,7 +207,7 @@ def _verify_kernel(session: SparkSession, jar: Path) -> None:
             hint="restart this Python process",
         )
     _test_compatibility(session)
-    kernel(session).encode.Encode.register(java_session(session))
+    kernel(session).encode.Encode.prepare(java_session(session))
 
 
 def _test_compatibility(session: SparkSession) -> None:

@@ -70,7 +70,7 @@ class TopicWriter:
             hint = f"{error.hint}; partitions=4 creates it"
             raise DeliveryError(str(error), where=self._active_context.sink, hint=hint) from None
         except (GatewayError, PySparkException) as error:
-            if encoding_error := as_encoding_error(error):
+            if encoding_error := as_encoding_error(error, self._active_context.sink):
                 raise encoding_error from error
             if is_fenced(str(error)):
                 raise self._fencing_error(what) from error

@@ -82,6 +82,16 @@ class Protobuf(Format):
     def encoder_options(self, schema: Schema) -> str:
         return json.dumps(layout_of(self._descriptor, Struct(schema.fields)))
 
+    def encode_sample(self, row: Mapping[str, Any]) -> bytes:
+        from google.protobuf.json_format import Error, ParseDict
+        from google.protobuf.message_factory import GetMessageClass
+
+        try:
+            message = ParseDict(row, GetMessageClass(self._descriptor)())
+        except Error as error:
+            raise ValueError(f"the row is not a message {self._descriptor.full_name}: {error}") from None
+        return message.SerializeToString()  # type: ignore[no-any-return]
+
     def encoding_problems(self, columns: Mapping[str, DataType | None]) -> Iterator[Problem]:
         for mismatch in find_mismatches(self._descriptor, columns, encodes):
             yield Problem(mismatch.locate(""), mismatch.what, mismatch.hint)

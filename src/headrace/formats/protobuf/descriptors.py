@@ -72,7 +72,7 @@ def _compile(path: Path) -> bytes:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if line and ": warning:" not in line]
-            raise ValueError(f"protoc rejects {path}: {'; '.join(lines) or 'no reason was reported'}")
+            raise ValueError(f"protoc reports {'; '.join(lines) or f'no reason for {path}'}")
         return target.read_bytes()
 
 

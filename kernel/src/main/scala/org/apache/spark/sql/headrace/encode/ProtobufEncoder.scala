@@ -37,7 +37,7 @@ final class MessageEncoder(layout: MessageLayout, schema: StructType, path: Stri
     val set = members.filterNot(member => row.isNullAt(member.layout.column))
     if (set.length > 1) {
       val names = set.map(member => s"`${member.layout.name}`").mkString(" and ")
-      throw new EncodeError(s"$path$name", s"expected one value in the oneof, got $names")
+      throw new EncodeFailure(s"$path$name", s"expected one value in the oneof, got $names")
     }
   }
 }
@@ -62,7 +62,7 @@ final class FieldEncoder(val layout: FieldLayout, dataType: DataType, path: Stri
       case "implicit" if value.isDefault(row, layout.column) => ()
       case _ => value.writeField(row, layout.column, out)
     }
-    else if (layout.label == "required") throw new EncodeError(path, "the field is required, got null")
+    else if (layout.label == "required") throw new EncodeFailure(path, "the field is required, got null")
 
   private def writePacked(array: ArrayData, out: WireWriter): Unit = if (array.numElements() > 0) {
     out.writeTag(layout.number, WireReader.Bytes)
@@ -72,7 +72,7 @@ final class FieldEncoder(val layout: FieldLayout, dataType: DataType, path: Stri
   private def writeMap(map: MapData, out: WireWriter): Unit = {
     val (keys, items) = (map.keyArray(), map.valueArray())
     (0 until map.numElements()).foreach { i =>
-      if (items.isNullAt(i)) throw new EncodeError(path, "a map cannot hold null")
+      if (items.isNullAt(i)) throw new EncodeFailure(path, "a map cannot hold null")
       out.writeTag(layout.number, WireReader.Bytes)
       out.writeNested { nested =>
         entry(0).writeField(keys, i, nested)
@@ -83,7 +83,7 @@ final class FieldEncoder(val layout: FieldLayout, dataType: DataType, path: Stri
 
   private def foreach(array: ArrayData)(write: (SpecializedGetters, Int) => Unit): Unit =
     (0 until array.numElements()).foreach { i =>
-      if (array.isNullAt(i)) throw new EncodeError(path, "a repeated field cannot hold null")
+      if (array.isNullAt(i)) throw new EncodeFailure(path, "a repeated field cannot hold null")
       write(array, i)
     }
 }

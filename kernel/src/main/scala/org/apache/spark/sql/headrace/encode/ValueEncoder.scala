@@ -33,7 +33,7 @@ final class ValueEncoder(layout: FieldLayout, dataType: DataType, path: String) 
     case number: Double => JDouble.doubleToRawLongBits(number) == 0
     case number: Float => JFloat.floatToRawIntBits(number) == 0
     case number: java.lang.Number => number.longValue == 0
-    case number: Decimal => number.toLong == 0
+    case number: Decimal => number.toJavaBigDecimal.signum == 0
     case flag: Boolean => !flag
     case text: UTF8String if kind == "enum" => numberOf(text) == 0
     case text: UTF8String => text.numBytes == 0
@@ -95,7 +95,7 @@ final class ValueEncoder(layout: FieldLayout, dataType: DataType, path: String) 
     }
     val (least, most) = ValueEncoder.range(kind)
     if (number.compareTo(least) < 0 || number.compareTo(most) > 0)
-      throw new EncodeError(path, s"$number is out of the range of $kind")
+      throw new EncodeFailure(path, s"$number is out of the range of $kind")
     number.longValue
   }
 
@@ -103,7 +103,7 @@ final class ValueEncoder(layout: FieldLayout, dataType: DataType, path: String) 
     val values = layout.enumeration.get
     val name = text.toString
     val number = values.byName.get(name).orElse(if (values.closed) None else name.toIntOption)
-    number.getOrElse(throw new EncodeError(path, s"the enum has no value `$name`"))
+    number.getOrElse(throw new EncodeFailure(path, s"the enum has no value `$name`"))
   }
 }
 
