@@ -21,9 +21,6 @@ class Format(BaseModel):
     """The name of the format in `format=` and in documents."""
     of_rows: ClassVar[bool] = False
     """True if its files hold typed rows that need no decoding (Parquet)."""
-    default_schema: ClassVar[Schema | None] = None
-    """The schema of a source without one."""
-
     if not TYPE_CHECKING:
 
         def __init__(self, **options: Any) -> None:
@@ -32,6 +29,15 @@ class Format(BaseModel):
             except ValidationError as error:
                 problem = first_problem(type(self), error, where=self.name)
                 raise OptionError.of(problem) from None
+
+    @property
+    def default_schema(self) -> Schema | None:
+        """The schema of a source without one; a class variable where the options do not change it."""
+        return None
+
+    def kernel_options(self) -> str:
+        """Return the options for the kernel's decoder and encoder, as JSON; never printed."""
+        return self.model_dump_json(by_alias=True)
 
     def unsupported(self, kind: DataType) -> str:
         """Return a hint if this format cannot hold values of that type; else empty."""

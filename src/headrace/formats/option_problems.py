@@ -33,11 +33,8 @@ def _problem(model: type[BaseModel], error: dict[str, Any], where: str) -> Probl
     message = error["msg"].removeprefix("Value error, ")
     if not option:  # the problem is in several options, whose values may hold passwords
         return Problem(where, _lower(message))
-    return Problem(
-        f"{where}: {option}",
-        f"{_lower(message)}, got {without_passwords(repr(value))}",
-        _describe(model, option),
-    )
+    shown = "" if "password" in option else f", got {without_passwords(repr(value))}"
+    return Problem(f"{where}: {option}", f"{_lower(message)}{shown}", _describe(model, option))
 
 
 def _describe(model: type[BaseModel], option: str) -> str:
