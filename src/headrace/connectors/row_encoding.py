@@ -8,11 +8,19 @@ from typing import Any
 
 from headrace.connectors import flatten
 from headrace.connectors.flatten import quote_name
+from headrace.connectors.network.writer_schemas import writer_schema
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
+from headrace.formats.schema_registry import RegistryFormat
+from headrace.schemas.fields import type_of_json
 
 _SINGLE = {"text": "string", "raw": "binary"}
-_CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "csv": "text/csv",
+    "text": "text/plain",
+    "avro": "application/vnd.apache.avro+binary",
+}
 
 
 @dataclass(frozen=True)
@@ -40,8 +48,14 @@ def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
     }
 
 
-def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
+def encode_value(chosen: Format | None, fields: Fields, where: str, *, topic: str | None = None) -> str:
     """Return the expression of a row in a format, as text or binary; JSON if no format is set.
+
+    Args:
+        chosen: the format.
+        fields: the columns of the record.
+        where: the sink, for errors.
+        topic: the topic, from which the subject of a schema is derived.
 
     Raises:
         DeliveryError: the columns do not fit the format.
@@ -58,7 +72,18 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
         return next(iter(fields.values())).path
     if encoding == "csv":
         return f"to_csv({_flat_struct(fields)}, {flatten.sql_map(flatten.encoding(chosen, encoding))})"
+    if isinstance(chosen, RegistryFormat):
+        return _encode_with_schema(chosen, fields, where, topic)
     return encode_object(fields)
+
+
+def _encode_with_schema(chosen: RegistryFormat, fields: Fields, where: str, topic: str | None) -> str:
+    """Return the expression of a row that the kernel encodes in a schema."""
+    columns = {name: type_of_json(field.kind) for name, field in fields.items()}
+    schema = writer_schema(chosen, columns, topic=topic, where=where)
+    struct = ", ".join(f"{field.path} as {quote_name(name)}" for name, field in fields.items())
+    options = flatten.literal(schema.encoder_options)
+    return f"headrace_encode({flatten.literal(chosen.name)}, {options}, struct({struct}))"
 
 
 def encode_columns(

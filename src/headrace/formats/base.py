@@ -21,6 +21,9 @@ class Format(BaseModel):
     """The name of the format in `format=` and in documents."""
     of_rows: ClassVar[bool] = False
     """True if its files hold typed rows that need no decoding (Parquet)."""
+    is_binary: ClassVar[bool] = False
+    """True if records are bytes that cannot be divided into lines or written as text."""
+
     if not TYPE_CHECKING:
 
         def __init__(self, **options: Any) -> None:
@@ -33,6 +36,10 @@ class Format(BaseModel):
     @property
     def default_schema(self) -> Schema | None:
         """The schema of a source without one; a class variable where the options do not change it."""
+        return None
+
+    def source_problem(self) -> tuple[str, str] | None:
+        """Return the problem and hint if these options cannot decode records."""
         return None
 
     def kernel_options(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -19,6 +20,7 @@ from pydantic import (
 
 from headrace.formats.base import Format
 from headrace.formats.option_types import DurationOption, RetryTimeoutOption, seconds_of
+from headrace.schemas.datatypes import DataType
 
 
 class SchemaRegistry(BaseModel):
@@ -76,6 +78,9 @@ RegistryOption = Annotated[
 class RegistryFormat(Format):
     """The base of formats whose records may start with the id of a schema in a registry."""
 
+    registry_kind: ClassVar[str]
+    """The type of the schemas in a registry: `AVRO`, `PROTOBUF` or `JSON`."""
+
     registry: RegistryOption = Field(
         default=None,
         description="The schema registry: an address, or a mapping with `url`, `user`, `password`, `timeout` "
@@ -100,6 +105,27 @@ class RegistryFormat(Format):
                 if name in self.model_fields_set:
                     raise ValueError(f"`{option}` applies only with `registry`")
         return self
+
+    @property
+    def has_writer_schema(self) -> bool:
+        """True if the schema that a sink writes is set; else it is derived from the columns."""
+        return False
+
+    def writer_schema(self, columns: Mapping[str, DataType]) -> str:
+        """Return the schema that a sink writes: the one that is set, or that of the columns.
+
+        Raises:
+            SchemaError: the columns do not fit the schema, or the format cannot hold a type.
+        """
+        raise NotImplementedError
+
+    def check_writer_schema(self, text: str, columns: Mapping[str, DataType]) -> None:
+        """Check that rows with these columns can be written in a schema of the registry.
+
+        Raises:
+            SchemaError: they cannot.
+        """
+        raise NotImplementedError
 
     def kernel_options(self) -> str:
         options = json.loads(super().kernel_options())

@@ -62,7 +62,8 @@ def _value(options: Kafka, fields: Fields, where: str) -> str:
     excluded = {options.topic_column, options.partition_column, *options.headers, DELETED}
     names = list(options.value) or [name for name in fields if name not in excluded]
     chosen = options.format if isinstance(options.format, Format) else None
-    value = f"cast({encode_value(chosen, {n: fields[n] for n in names}, where)} as binary)"
+    record = encode_value(chosen, {n: fields[n] for n in names}, where, topic=options.topic)
+    value = f"cast({record} as binary)"
     if DELETED in fields:
         return f"if({fields[DELETED].path}, cast(null as binary), {value})"
     if options.retractions == "tombstones" and "pane" in fields:

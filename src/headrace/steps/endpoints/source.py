@@ -61,8 +61,10 @@ class Source(Node):
         elif problem := connector.stream_problem():
             yield Finding(*problem)
         if connector.carries == "bytes" and self.format is None:
-            hint = 'add format="json", "csv", "text" or "raw"'
+            hint = 'add format="json", "avro", "csv", "text" or "raw"'
             yield Finding(f"{connector.kind} delivers bytes; set `format`", hint)
+        elif connector.carries == "bytes" and self.format and (problem := self.format.source_problem()):
+            yield Finding(*problem)
         elif self.schema is None and (self.format is None or self.format.default_schema is None):
             hint = 'add schema="id string, at timestamp, ...", a dataclass or a pydantic model'
             yield Finding("schema is missing", hint)

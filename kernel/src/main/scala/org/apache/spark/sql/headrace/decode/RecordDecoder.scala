@@ -31,6 +31,7 @@ object RecordDecoder {
   def apply(format: String, schema: StructType, options: String): RecordDecoder = format match {
     case "json" => new JsonDecoder(schema, DecodeOptions.parse(options))
     case "csv" => new CsvDecoder(schema, DecodeOptions.parse(options))
+    case "avro" => new AvroDecoder(schema, AvroOptions.parse(options))
     case "text" => TextDecoder
     case "raw" => RawDecoder
     case other => throw new IllegalArgumentException(s"there is no decoder for the format `$other`")
