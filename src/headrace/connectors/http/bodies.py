@@ -16,7 +16,7 @@ class BodyError(ValueError):
 
 
 def body_encoding(chosen: Format | None) -> str:
-    """Return how a body is divided: `json` if no format is set, `raw` for a body that is one binary record."""
+    """Return how a body is divided: `json` if no format is set, `raw` if it is one binary record."""
     if chosen is None:
         return "json"
     return "raw" if chosen.is_binary else chosen.name

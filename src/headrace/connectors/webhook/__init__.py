@@ -82,8 +82,8 @@ class Webhook(Connector):
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
-        if self.batch is not None and isinstance(self.format, Format) and self.format.name == "raw":
-            raise ValueError("raw rows cannot share a request: remove `batch`")
+        if self.batch is not None and isinstance(self.format, Format) and self.format.is_binary:
+            raise ValueError(f"{self.format.name} rows cannot share a request: remove `batch`")
         return self
 
     @property

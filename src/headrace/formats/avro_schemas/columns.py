@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.errors import SchemaError, did_you_mean
-from headrace.formats.avro_schemas.types import AvroType
+from headrace.formats.avro_schemas.types import RECURSIVE, AvroType
 from headrace.schemas.datatypes import Array, DataType, Decimal, Field, Map, Scalar, Struct
 from headrace.schemas.fields import Schema
 
 RECORD = "Row"
 """The name of a record that is derived from columns."""
 MAX_PRECISION = 38
+_HINT = (
+    "set the `schema` of the source to the columns that you need; a value of another type is a dead letter"
+)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COLUMNS = {
     "boolean": "boolean",
@@ -92,6 +95,9 @@ def _column_type(kind: AvroType, path: str, where: str) -> DataType:
         return Array(_column_type(kind.parts[0], f"{path}[]", where))
     if kind.kind == "map":
         return Map(Scalar("string"), _column_type(kind.parts[0], f"{path}{{}}", where))
+    if kind.kind == RECURSIVE:
+        what = f"the record {kind.name} contains itself, which columns cannot"
+        raise SchemaError(what, where=f"{where}: field `{path}`", hint=_HINT)
     if kind.kind == "record":
         return Struct(tuple(_field(f.name, f.type, f"{path}.{f.name}", where) for f in kind.fields))
     return Scalar(_TIMES.get((kind.kind, kind.logical)) or _COLUMNS[kind.kind])
@@ -104,8 +110,7 @@ def _union_type(union: AvroType, path: str, where: str) -> DataType:
     if kinds and kinds <= {"int", "float", "double"} and "double" in kinds:
         return Scalar("double")
     what = f"a {union} has no column type" if kinds else "a value that is always null has no column type"
-    hint = "set `schema` to the columns that you need; a value of another type is then a dead letter"
-    raise SchemaError(what, where=f"{where}: field `{path}`", hint=hint)
+    raise SchemaError(what, where=f"{where}: field `{path}`", hint=_HINT)
 
 
 def schema_of(columns: Mapping[str, DataType], *, where: str = "avro") -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from headrace.errors import SchemaError, did_you_mean
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+RECURSIVE = "recursive record"
+"""The kind of a record inside itself."""
 _NAMED = ("record", "error", "enum", "fixed")
 _EXAMPLE = '{"type": "record", "name": "Payment", "fields": [{"name": "card", "type": "string"}]}'
 
@@ -49,8 +51,9 @@ class AvroType:
 
     @property
     def branches(self) -> tuple[AvroType, ...]:
-        """The branches of a union without null; for another type, the type."""
-        return tuple(p for p in self.parts if p.kind != "null") if self.kind == "union" else (self,)
+        """The branches of a union, or the type itself, without null."""
+        types = self.parts if self.kind == "union" else (self,)
+        return tuple(kind for kind in types if kind.kind != "null")
 
 
 def parse_schema(text: str, *, where: str = "avro") -> AvroType:
@@ -102,7 +105,7 @@ class _Parser:
         inner = full.rpartition(".")[0]
         fields = tuple(self._parse_fields(schema, inner, path)) if kind == "record" else ()
         symbols, size = tuple(schema.get("symbols", ())), int(schema.get("size", 0))
-        logical = _logical(schema, size) if kind == "fixed" else {}
+        logical = _logical(schema) if kind == "fixed" else {}
         self._named[full] = AvroType(kind, name=full, fields=fields, symbols=symbols, size=size, **logical)
         return self._find(full, inner, path)
 
@@ -118,11 +121,7 @@ class _Parser:
     def _find(self, name: str, namespace: str, path: str) -> AvroType:
         for full in (_full_name(name, namespace), name):
             if full in self._named:
-                known = self._named[full]
-                if known is None:
-                    what = f"the record {full} contains itself, which columns cannot"
-                    raise self._error(what, path, 'leave the field out, or read the records as "raw"')
-                return known
+                return self._named[full] or AvroType(RECURSIVE, name=full)
         raise self._error(f"unknown type `{name}`", path, did_you_mean(name, (*PRIMITIVES, *self._named)))
 
     def _error(self, what: str, path: str, hint: str) -> SchemaError:
@@ -133,11 +132,11 @@ def _full_name(name: str, namespace: str) -> str:
     return f"{namespace}.{name}" if namespace and "." not in name else name
 
 
-def _logical(schema: Mapping[str, Any], size: int = 0) -> dict[str, Any]:
+def _logical(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the logical type; one that is invalid is ignored, as Avro requires."""
     logical = schema.get("logicalType")
     if logical != "decimal":
-        return {"logical": logical, "size": size} if isinstance(logical, str) else {}
+        return {"logical": logical} if isinstance(logical, str) else {}
     precision, scale = schema.get("precision"), schema.get("scale", 0)
     if not isinstance(precision, int) or not isinstance(scale, int) or not 0 <= scale <= precision:
         return {}

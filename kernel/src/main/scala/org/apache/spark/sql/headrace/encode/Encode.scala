@@ -3,8 +3,8 @@ package org.apache.spark.sql.headrace.encode
 import java.util.{Collections, WeakHashMap}
 
 import org.apache.spark.SparkException
-import org.apache.spark.sql.catalyst.FunctionIdentifier
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry.FunctionBuilder
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, UnaryExpression}
@@ -48,7 +48,7 @@ object RecordEncoder {
 final class EncodeFailure(path: String, what: String) extends SparkException(s"column `$path`: $what")
 
 object Encode {
-  private val Name = FunctionIdentifier("headrace_encode")
+  private val Name = FunctionRegistry.builtinFunctionIdentifier("headrace_encode")
   private val info = new ExpressionInfo(classOf[Encode].getName, Name.funcName)
   private val builder: FunctionBuilder = {
     case Seq(format, options, row) => Encode(row, format.eval().toString, options.eval().toString)
