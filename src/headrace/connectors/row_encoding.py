@@ -10,14 +10,21 @@ from typing import Any
 from headrace.connectors import flatten
 from headrace.connectors.base import DELETED, Connector
 from headrace.connectors.flatten import quote_name
+from headrace.connectors.network.writer_schemas import writer_schema
 from headrace.errors import DeliveryError, did_you_mean
-from headrace.formats import Field as SchemaField
-from headrace.formats import Format, Schema
+from headrace.formats import Format
+from headrace.formats.schema_registry import RegistryFormat
 from headrace.schemas.datatypes import DataType
 from headrace.schemas.fields import type_of_json
 
 _SINGLE = {"text": "string", "raw": "binary"}
-_CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "csv": "text/csv",
+    "text": "text/plain",
+    "avro": "application/vnd.apache.avro+binary",
+    "protobuf": "application/x-protobuf",
+}
 _FAILED = re.compile(r"EncodeFailure: (column `.*)")
 _FILTER = "convert or filter such rows before the sink"
 
@@ -47,15 +54,19 @@ def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
     }
 
 
-def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
+def encode_value(chosen: Format | None, fields: Fields, where: str, *, topic: str | None = None) -> str:
     """Return the expression of a row in a format, as text or binary; JSON if no format is set.
+
+    Args:
+        chosen: the format.
+        fields: the columns of the record.
+        where: the sink, for errors.
+        topic: the topic, from which the subject of a schema is derived.
 
     Raises:
         DeliveryError: the columns do not fit the format.
     """
     encoding = chosen.name if chosen is not None else "json"
-    if chosen is not None and chosen.encodes_in_kernel:
-        return _encode_in_kernel(chosen, fields, where)
     if encoding in _SINGLE:
         if [field.kind for field in fields.values()] != [_SINGLE[encoding]]:
             columns = ", ".join(f"{name} {_type_name(field.kind)}" for name, field in fields.items())
@@ -67,7 +78,20 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
         return next(iter(fields.values())).path
     if encoding == "csv":
         return f"to_csv({_flat_struct(fields)}, {flatten.sql_map(flatten.encoding(chosen, encoding))})"
+    if isinstance(chosen, RegistryFormat):
+        return _encode_in_kernel(chosen, fields, where, topic)
     return encode_object(fields)
+
+
+def _encode_in_kernel(chosen: RegistryFormat, fields: Fields, where: str, topic: str | None) -> str:
+    """Return the expression of a row that the kernel encodes in a schema."""
+    columns = column_types(fields)
+    for problem in chosen.encoding_problems(columns):
+        raise DeliveryError(f"{problem.where}: {problem.what}", where=where, hint=problem.hint)
+    schema = writer_schema(chosen, columns, topic=topic, where=where)
+    struct = ", ".join(f"{field.path} as {quote_name(name)}" for name, field in fields.items())
+    options = flatten.literal(chosen.encoder_options(columns, schema.text, schema.id))
+    return f"headrace_encode({flatten.literal(chosen.name)}, {options}, struct({struct}))"
 
 
 def message_columns(options: Connector, names: Iterable[str]) -> list[str]:
@@ -78,7 +102,7 @@ def message_columns(options: Connector, names: Iterable[str]) -> list[str]:
     return [name for name in columns if name not in options.address_columns] or columns
 
 
-def encode_columns(options: Connector, fields: Fields, where: str) -> str:
+def encode_columns(options: Connector, fields: Fields, where: str, *, topic: str | None = None) -> str:
     """Return the expression of the value of a message; see `message_columns` and `encode_value`.
 
     Raises:
@@ -86,7 +110,7 @@ def encode_columns(options: Connector, fields: Fields, where: str) -> str:
     """
     selected = {name: find_column(name, fields, where) for name in message_columns(options, fields)}
     chosen = getattr(options, "format", None)
-    return encode_value(chosen if isinstance(chosen, Format) else None, selected, where)
+    return encode_value(chosen if isinstance(chosen, Format) else None, selected, where, topic=topic)
 
 
 def as_encoding_error(error: BaseException, where: str = "") -> DeliveryError | None:
@@ -148,16 +172,6 @@ def column_types(fields: Fields) -> dict[str, DataType]:
         SchemaError: Headrace has no such type.
     """
     return {name: type_of_json(field.kind) for name, field in fields.items()}
-
-
-def _encode_in_kernel(chosen: Format, fields: Fields, where: str) -> str:
-    types = column_types(fields)
-    for problem in chosen.encoding_problems(types):
-        raise DeliveryError(f"{problem.where}: {problem.what}", where=where, hint=problem.hint)
-    schema = Schema(tuple(SchemaField(name, kind) for name, kind in types.items()))
-    columns = ", ".join(f"{field.path} as {quote_name(name)}" for name, field in fields.items())
-    options = ", ".join(map(flatten.literal, (chosen.name, chosen.encoder_options(schema))))
-    return f"headrace_encode({options}, struct({columns}))"
 
 
 def _flat_struct(fields: Fields) -> str:

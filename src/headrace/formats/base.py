@@ -27,8 +27,8 @@ class Format(BaseModel):
     """True if records are bytes that cannot be divided into lines or written as text."""
     derives_schema: ClassVar[bool] = False
     """True if the columns follow from the options; a schema then selects some of them."""
-    encodes_in_kernel: ClassVar[bool] = False
-    """True if the kernel encodes the rows of sinks, with `encoder_options`; else SQL functions do."""
+    checks_columns: ClassVar[bool] = False
+    """True if `encoding_problems` checks the columns of a sink, before the first epoch."""
 
     if not TYPE_CHECKING:
 
@@ -42,6 +42,10 @@ class Format(BaseModel):
     @property
     def default_schema(self) -> Schema | None:
         """The schema of a source without one; a class variable where the options do not change it."""
+        return None
+
+    def source_problem(self) -> tuple[str, str] | None:
+        """Return the problem and hint if these options cannot decode records."""
         return None
 
     def kernel_options(self) -> str:
@@ -71,10 +75,6 @@ class Format(BaseModel):
 
     def decoder_options(self, schema: Schema) -> str:
         """Return the options of the kernel's decoder for these columns, as JSON."""
-        return self.kernel_options()
-
-    def encoder_options(self, schema: Schema) -> str:
-        """Return the options of the kernel's encoder for these columns, as JSON."""
         return self.kernel_options()
 
     def encode_sample(self, row: Mapping[str, Any]) -> bytes:

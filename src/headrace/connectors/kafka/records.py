@@ -58,7 +58,7 @@ def _headers(names: Iterable[str], fields: Fields) -> str:
 
 
 def _value(options: Kafka, fields: Fields, where: str) -> str:
-    value = f"cast({encode_columns(options, fields, where)} as binary)"
+    value = f"cast({encode_columns(options, fields, where, topic=options.topic)} as binary)"
     if DELETED in fields:
         return f"if({fields[DELETED].path}, cast(null as binary), {value})"
     if options.retractions == "tombstones" and "pane" in fields:

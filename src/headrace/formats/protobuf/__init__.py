@@ -9,21 +9,26 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from headrace.errors import Problem, SchemaError
-from headrace.formats.base import Format
 from headrace.formats.protobuf.columns import derive_columns
-from headrace.formats.protobuf.descriptors import find_message
+from headrace.formats.protobuf.descriptors import find_message, index_of, read_source
 from headrace.formats.protobuf.layout import layout_of
 from headrace.formats.protobuf.matching import encodes, equals, find_mismatches, missing_fields
+from headrace.formats.schema_registry import RegistryFormat
 from headrace.schemas.datatypes import DataType, Struct
+from headrace.schemas.datatypes import Field as Column
 from headrace.schemas.fields import Schema
 
 
-class Protobuf(Format):
+class Protobuf(RegistryFormat):
     """A record is one Protobuf message; a field is the column of its name.
 
     The columns are those of the message; a schema only selects some of them. A field without presence that is
     absent is the default of its type (0, an empty text or list), one with presence is null. `.proto` files
     need the extra `protobuf`: `pip install 'headrace[protobuf]'`.
+
+    With a `registry`, a record starts with a zero byte, the id of its schema and the index of its message
+    (Confluent's wire format). A source requires the index of the declared message and requests no schema,
+    because fields are matched by number. A sink registers the text of the `.proto` file.
 
     >>> Protobuf(file="payment.proto", message="shop.Payment").default_schema.names    # doctest: +SKIP
     ('card', 'amount', 'at')
@@ -32,7 +37,8 @@ class Protobuf(Format):
     name: ClassVar[str] = "protobuf"
     is_binary: ClassVar[bool] = True
     derives_schema: ClassVar[bool] = True
-    encodes_in_kernel: ClassVar[bool] = True
+    checks_columns: ClassVar[bool] = True
+    registry_kind: ClassVar[str] = "PROTOBUF"
 
     file: str = Field(
         min_length=1,
@@ -77,10 +83,21 @@ class Protobuf(Format):
 
     def decoder_options(self, schema: Schema) -> str:
         layout = layout_of(self._descriptor, Struct(schema.fields))
-        return json.dumps({"unknown_fields": self.unknown_fields, "layout": json.dumps(layout)})
+        index = index_of(self._descriptor) if self.registry is not None else None
+        return json.dumps({"unknown_fields": self.unknown_fields, "layout": layout, "index": index})
 
-    def encoder_options(self, schema: Schema) -> str:
-        return json.dumps(layout_of(self._descriptor, Struct(schema.fields)))
+    @property
+    def has_writer_schema(self) -> bool:
+        return True
+
+    def writer_schema(self, columns: Mapping[str, DataType]) -> str:
+        """Return the text of the `.proto` file, which a registry stores; empty without a registry."""
+        return "" if self.registry is None else read_source(self.file)
+
+    def encoder_options(self, columns: Mapping[str, DataType], text: str, schema_id: int | None) -> str:
+        fields = Struct(tuple(Column(name, kind) for name, kind in columns.items()))
+        layout, index = layout_of(self._descriptor, fields), index_of(self._descriptor)
+        return json.dumps({"layout": layout, "id": schema_id, "index": index})
 
     def encode_sample(self, row: Mapping[str, Any]) -> bytes:
         from google.protobuf.json_format import Error, ParseDict

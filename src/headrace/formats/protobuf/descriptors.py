@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import did_you_mean
+from headrace.errors import SchemaError, did_you_mean
 
 _INSTALL = "pip install 'headrace[protobuf]'"
 
@@ -49,6 +49,31 @@ def find_message(file: str, name: str | None) -> Any:
     if name not in loaded.messages:
         raise ValueError(f"{file} has no message `{name}` ({did_you_mean(name, loaded.messages)})")
     return loaded.messages[name]
+
+
+def index_of(message: Any) -> list[int]:
+    """Return the index of a message in its file, preceded by those of the messages that contain it."""
+    if message.containing_type is None:
+        return [list(message.file.message_types_by_name).index(message.name)]
+    siblings = [each.name for each in message.containing_type.nested_types]
+    return [*index_of(message.containing_type), siblings.index(message.name)]
+
+
+def read_source(file: str) -> str:
+    """Return the text of a `.proto` file, for a schema registry.
+
+    Raises:
+        SchemaError: it is a descriptor set, or imports files that would have to be registered first.
+    """
+    path = Path(file).absolute()
+    if path.suffix != ".proto":
+        hint = "set `file` to a `.proto` file"
+        raise SchemaError("a registry stores the text of a `.proto` file", where=file, hint=hint)
+    imported = [each for each in _load(path).versions if each != path]
+    if imported:
+        what = f"the file imports {imported[0].name}, which a sink does not register"
+        raise SchemaError(what, where=file, hint="put all messages of the sink into one file")
+    return path.read_text("utf-8")
 
 
 def _load(path: Path) -> _Loaded:

@@ -236,7 +236,7 @@ class QueryPlanner:
 
     def _encoding_problems(self, sink: Sink, frame: DataFrame) -> list[Problem]:
         """Return the columns of a sink that its format cannot encode, with the types of Spark's analysis."""
-        if not sink.encodes_in_kernel:
+        if not sink.checks_columns:
             return []
         where = self.graph.where(sink)
         try:

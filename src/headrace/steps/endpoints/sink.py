@@ -70,7 +70,7 @@ class Sink(Node):
 
     def _check_encoding(self, facts: Facts) -> Iterator[Finding]:
         """Check the columns against the format, as far as names and types are declared."""
-        if facts.columns is None or not self.encodes_in_kernel:
+        if facts.columns is None or not self.checks_columns:
             return
         upserts = facts.change == "table" and getattr(self.connector, "key", None)
         names = [name for name in facts.columns if not (upserts and name == CHANGE)]
@@ -79,10 +79,10 @@ class Sink(Node):
             yield Finding(f"{problem.where}: {problem.what}", problem.hint, ("value", "format"))
 
     @property
-    def encodes_in_kernel(self) -> bool:
-        """True if its format has an encoder of the kernel, which checks columns before the first epoch."""
+    def checks_columns(self) -> bool:
+        """True if its format checks the columns before the first epoch."""
         chosen = getattr(self.connector, "format", None)
-        return isinstance(chosen, Format) and chosen.encodes_in_kernel
+        return isinstance(chosen, Format) and chosen.checks_columns
 
     def encoding_problems(self, columns: Mapping[str, DataType | None]) -> Iterator[Problem]:
         """Yield the reasons for which the format cannot encode rows with these columns."""

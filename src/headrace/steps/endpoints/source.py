@@ -61,8 +61,10 @@ class Source(Node):
         elif problem := connector.stream_problem():
             yield Finding(*problem)
         if connector.carries == "bytes" and self.format is None:
-            hint = 'add format="json", "csv", "protobuf", "text" or "raw"'
+            hint = 'add format="json", "avro", "csv", "protobuf", "text" or "raw"'
             yield Finding(f"{connector.kind} delivers bytes; set `format`", hint)
+        elif connector.carries == "bytes" and self.format and (problem := self.format.source_problem()):
+            yield Finding(*problem)
         elif self.format is not None and self.format.derives_schema:
             yield from self._check_columns(self.format)
         elif self.schema is None and (self.format is None or self.format.default_schema is None):

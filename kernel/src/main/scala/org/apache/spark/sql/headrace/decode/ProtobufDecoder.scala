@@ -2,19 +2,34 @@ package org.apache.spark.sql.headrace.decode
 
 import java.util.{ArrayList => JArrayList, HashMap => JHashMap, LinkedHashMap => JLinkedHashMap}
 
+import com.fasterxml.jackson.databind.ObjectMapper
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
 import org.apache.spark.unsafe.types.UTF8String
 
 /** Decodes one Protobuf message per record, by the numbers of its fields. */
-final class ProtobufDecoder(layout: MessageLayout, rejectUnknown: Boolean) extends RecordDecoder {
+final class ProtobufDecoder(layout: MessageLayout, rejectUnknown: Boolean, index: Option[Seq[Long]] = None)
+    extends RecordDecoder {
   private val message = new MessageDecoder(layout, "", rejectUnknown)
 
   override def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow = {
+    val in = new WireReader(bytes)
+    index.foreach(ProtobufHeader.skip(in, _, layout.name))
     val values = message.start()
-    message.merge(new WireReader(bytes), values)
+    message.merge(in, values)
     message.finish(values).asInstanceOf[InternalRow]
+  }
+}
+
+object ProtobufDecoder {
+  /** @param options JSON with `layout`, `unknown_fields`, and the `index` of the message if records have a header */
+  def apply(options: String): ProtobufDecoder = {
+    val chosen = new ObjectMapper().readTree(options)
+    val index = Option(chosen.path("index")).filter(_.isArray).map(ProtobufHeader.parse)
+    new ProtobufDecoder(MessageLayout.parse(chosen.path("layout").toString),
+      chosen.path("unknown_fields").asText == "error", index)
   }
 }
 

@@ -47,7 +47,7 @@ object ProtobufScalars {
     case _ => null
   }
 
-  private def zigZag(value: Long): Long = (value >>> 1) ^ -(value & 1)
+  def zigZag(value: Long): Long = (value >>> 1) ^ -(value & 1)
 
   private def unsigned(value: Long): Decimal =
     if (value >= 0) Decimal(value, Digits, 0)

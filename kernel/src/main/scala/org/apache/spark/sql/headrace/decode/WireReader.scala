@@ -48,6 +48,14 @@ final class WireReader(bytes: Array[Byte]) {
     buffer.getLong()
   }
 
+  /** Skips bytes and returns the first. */
+  def skipBytes(length: Int): Byte = {
+    require(length)
+    val first = bytes(position)
+    buffer.position(position + length)
+    first
+  }
+
   def readBytes(): Array[Byte] = {
     val value = new Array[Byte](readLength())
     buffer.get(value)

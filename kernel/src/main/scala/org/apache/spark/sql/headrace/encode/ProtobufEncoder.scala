@@ -1,18 +1,43 @@
 package org.apache.spark.sql.headrace.encode
 
+import java.nio.ByteBuffer
+
+import com.fasterxml.jackson.databind.ObjectMapper
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters
 import org.apache.spark.sql.catalyst.util.{ArrayData, MapData}
-import org.apache.spark.sql.headrace.decode.{FieldLayout, MessageLayout, WireReader}
+import org.apache.spark.sql.headrace.decode.{FieldLayout, MessageLayout, ProtobufHeader, WireReader}
 import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StructType}
 
 /** Encodes rows as Protobuf messages; fields in the order of their numbers, as Google's libraries do. */
-final class ProtobufEncoder(schema: StructType, layout: String) extends RecordEncoder {
-  private val message = new MessageEncoder(MessageLayout.parse(layout), schema, "")
+final class ProtobufEncoder(schema: StructType, layout: MessageLayout,
+    header: Array[Byte] = Array.emptyByteArray)
+    extends RecordEncoder {
+  private val message = new MessageEncoder(layout, schema, "")
 
   override def encode(row: InternalRow): Array[Byte] = {
     val out = new WireWriter
+    out.append(header, header.length)
     message.write(row, out)
+    out.toByteArray
+  }
+}
+
+object ProtobufEncoder {
+  /** @param options JSON with `layout`, the `id` of the schema in a registry, and the `index` of the message */
+  def apply(schema: StructType, options: String): ProtobufEncoder = {
+    val chosen = new ObjectMapper().readTree(options)
+    val id = Option(chosen.path("id")).filter(_.isInt).map(_.asInt)
+    val header = id.fold(Array.emptyByteArray)(headerOf(_, ProtobufHeader.parse(chosen.path("index"))))
+    new ProtobufEncoder(schema, MessageLayout.parse(chosen.path("layout").toString), header)
+  }
+
+  private def headerOf(id: Int, index: Seq[Long]): Array[Byte] = {
+    val out = new WireWriter
+    out.append(ByteBuffer.allocate(5).put(0.toByte).putInt(id).array, 5)
+    val parts = if (index == Seq(0L)) Nil else index
+    (parts.length.toLong +: parts).foreach(part => out.writeVarint(part << 1))
     out.toByteArray
   }
 }

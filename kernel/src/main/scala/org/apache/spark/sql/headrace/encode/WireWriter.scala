@@ -45,7 +45,7 @@ final class WireWriter {
     size += 1
   }
 
-  private def append(value: Array[Byte], length: Int): Unit = {
+  def append(value: Array[Byte], length: Int): Unit = {
     reserve(length)
     System.arraycopy(value, 0, bytes, size, length)
     size += length

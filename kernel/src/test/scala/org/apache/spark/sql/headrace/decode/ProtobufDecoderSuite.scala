@@ -40,7 +40,7 @@ class ProtobufDecoderSuite extends munit.FunSuite {
 
   test("an encoded row decodes to itself") {
     val row = decode(0x0a, 1, 'a', 0x10, 3, 0xe2, 0x2b, 2, 1, 2)
-    val bytes = new ProtobufEncoder(schema, layout).encode(row)
+    val bytes = new ProtobufEncoder(schema, MessageLayout.parse(layout)).encode(row)
     assertEquals(bytes.toSeq, Seq(0x0a, 1, 'a', 0x10, 3, 0xe2, 0x2b, 2, 1, 2).map(_.toByte))
   }
 }
