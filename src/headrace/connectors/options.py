@@ -86,7 +86,7 @@ FormatOption = Annotated[
 
 MessageFormatOption = Annotated[
     FormatOption,
-    Field(description="The format of messages: json, csv, text or raw; default of a sink: json"),
+    Field(description="The format of messages: json, avro, csv, text or raw; default of a sink: json"),
 ]
 
 SchemaOption = Annotated[

@@ -50,7 +50,7 @@ class Jar:
 
     @property
     def name(self) -> str:
-        """Return the name of the file; coordinates may end with a classifier and another type, `:all@tar.gz`."""
+        """Return the name of the file; coordinates may end with classifier and type, `:all@tar.gz`."""
         coordinates, _, suffix = self.maven.partition("@")
         return f"{'-'.join(coordinates.split(':')[1:])}.{suffix or 'jar'}"
 

@@ -120,8 +120,8 @@ class Kafka(MetadataSource):
     )
     format: FormatOption = Field(
         default=None,
-        description="The format of values: json, csv, or text and raw for one column; default of a sink: "
-        "json",
+        description="The format of values: json, avro, csv, or text and raw for one column; default of a "
+        "sink: json",
     )
     key: SinkOption[NamesOption] = Field(
         default=(), description="The columns of the key: one column as text, several as a JSON object"
@@ -184,7 +184,7 @@ class Kafka(MetadataSource):
     @classmethod
     def _check_format(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.of_rows:
-            raise ValueError(f"{chosen.name} is a format of files: use json, csv, text or raw")
+            raise ValueError(f"{chosen.name} is a format of files: use json, avro, csv, text or raw")
         return chosen
 
     @model_validator(mode="after")
