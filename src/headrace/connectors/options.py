@@ -86,7 +86,9 @@ FormatOption = Annotated[
 
 MessageFormatOption = Annotated[
     FormatOption,
-    Field(description="The format of messages: json, csv, protobuf, text or raw; default of a sink: json"),
+    Field(
+        description="The format of messages: json, avro, csv, protobuf, text or raw; default of a sink: json"
+    ),
 ]
 
 SchemaOption = Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -76,14 +75,6 @@ class Format(BaseModel):
     def decoder_options(self, schema: Schema) -> str:
         """Return the options of the kernel's decoder for these columns, as JSON."""
         return self.kernel_options()
-
-    def encode_sample(self, row: Mapping[str, Any]) -> bytes:
-        """Return a row of a test, with values of JSON, as a record.
-
-        Raises:
-            ValueError: a value does not fit the format.
-        """
-        return json.dumps(row).encode()
 
     def encoding_problems(self, columns: Mapping[str, DataType | None]) -> Iterator[Problem]:
         """Yield the reasons for which a sink cannot encode these columns; None is a type not known yet."""

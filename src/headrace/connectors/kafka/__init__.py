@@ -120,7 +120,7 @@ class Kafka(MetadataSource):
     )
     format: FormatOption = Field(
         default=None,
-        description="The format of values: json, csv, protobuf, or text and raw for one column; default of a "
+        description="The format of values: json, avro, csv, protobuf, or text and raw for one column; default of a "
         "sink: json",
     )
     key: SinkOption[NamesOption] = Field(
@@ -184,7 +184,9 @@ class Kafka(MetadataSource):
     @classmethod
     def _check_format(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.of_rows:
-            raise ValueError(f"{chosen.name} is a format of files: use json, csv, protobuf, text or raw")
+            raise ValueError(
+                f"{chosen.name} is a format of files: use json, avro, csv, protobuf, text or raw"
+            )
         return chosen
 
     @model_validator(mode="after")

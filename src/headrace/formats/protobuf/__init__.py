@@ -99,16 +99,6 @@ class Protobuf(RegistryFormat):
         layout, index = layout_of(self._descriptor, fields), index_of(self._descriptor)
         return json.dumps({"layout": layout, "id": schema_id, "index": index})
 
-    def encode_sample(self, row: Mapping[str, Any]) -> bytes:
-        from google.protobuf.json_format import Error, ParseDict
-        from google.protobuf.message_factory import GetMessageClass
-
-        try:
-            message = ParseDict(row, GetMessageClass(self._descriptor)())
-        except Error as error:
-            raise ValueError(f"the row is not a message {self._descriptor.full_name}: {error}") from None
-        return message.SerializeToString()  # type: ignore[no-any-return]
-
     def encoding_problems(self, columns: Mapping[str, DataType | None]) -> Iterator[Problem]:
         for mismatch in find_mismatches(self._descriptor, columns, encodes):
             yield Problem(mismatch.locate(""), mismatch.what, mismatch.hint)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal as Number
@@ -54,10 +55,7 @@ def record_of(value: Value, format_: Format, schema: Schema, errors: ErrorCollec
     if format_.name in ("text", "raw"):
         content = row.get(schema.names[0]) or ""
         return base64.b64decode(content) if format_.name == "raw" else str(content).encode()
-    try:
-        return format_.encode_sample(row)
-    except ValueError as error:
-        raise_problem(value.where, str(error))
+    return json.dumps(row).encode()
 
 
 def value_of(value: Value, kind: DataType) -> Json:

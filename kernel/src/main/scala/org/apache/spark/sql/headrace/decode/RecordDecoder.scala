@@ -56,6 +56,6 @@ object DecodeOptions {
       epoch = text("epoch").getOrElse("seconds"), rejectUnknown = text("unknown_fields").contains("error"),
       delimiter = text("delimiter").map(_.charAt(0)).getOrElse(','), quote = char("quote"),
       escape = char("escape"), header = (chosen \ "header").extractOpt[Boolean].getOrElse(false),
-      nullText = text("null_text").getOrElse(""), layout = text("layout").getOrElse(""))
+      nullText = text("null_text").getOrElse(""))
   }
 }
