@@ -11,9 +11,11 @@ from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, formats
 from headrace.connectors.base import ReadContext
+from headrace.connectors.network.schema_registry import SchemaRegistryClient
 from headrace.devtools.kafka_client import Client
 from headrace.errors import DeliveryError, PlanError
 from tests.support.proto_messages import message_class
+from tests.support.registry_server import running_registry
 from tests.support.topics_held import settle
 
 PAYMENT = """
@@ -78,6 +80,33 @@ def test_messages_are_read_and_written_and_other_records_are_dead_letters(
         (4, "not Protobuf: the record ends too early at byte 4"),
         (5, "not Protobuf: unknown wire type 3 at byte 1"),
     ]
+
+
+def test_a_sink_registers_its_file_and_a_source_reads_the_records(
+    spark: SparkSession, client: Client, topic: Callable[..., str], tmp_path: Path, file: Path
+) -> None:
+    name = topic()
+    with running_registry(tmp_path) as registry:
+        alert = formats.Protobuf(file=str(file), message="shop.Alert", registry=registry.url)
+        kafka = connect.kafka(servers=client.servers, topic=name, format=alert)
+        writing = Pipeline("registered")
+        rows = writing.read(
+            "rows", connect.memory(rows=[{"card": "a", "cents": 7}]), schema="card string, cents int"
+        )
+        rows.write("out", kafka)
+        writing.run(until="caught_up", checkpoint=tmp_path / "writing")
+        version = SchemaRegistryClient(formats.SchemaRegistry(url=registry.url)).version(f"{name}-value")
+    assert version.kind == "PROTOBUF"
+    settle(client, name)
+    reader = connect.kafka(servers=client.servers, topic=name).reader()
+    [record] = reader.batch(spark, ReadContext("p", "tx", None, None, "")).collect()
+    value = bytes(record["value"])
+    assert value[:7] == b"\x00" + version.id.to_bytes(4, "big") + b"\x02\x02"
+    assert message_class(file, "shop.Alert").FromString(value[7:]).cents == 7
+    reading, result = Pipeline("reading"), connect.memory()
+    reading.read("alerts", kafka).write("out", result)
+    reading.run(until="caught_up", checkpoint=tmp_path / "reading")
+    assert [(row["card"], row["cents"]) for row in result.contents()] == [("a", 7)]
 
 
 def test_columns_that_do_not_fit_are_a_plan_error_and_values_a_delivery_error(

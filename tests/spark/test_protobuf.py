@@ -407,6 +407,33 @@ def test_a_null_value_of_a_not_null_column_is_a_dead_letter(
     assert dead[0]["reason"] == "field `maybe`: a value is required, but the record has none"
 
 
+def test_records_of_a_registry_have_the_index_of_their_message(
+    spark: SparkSession, directory: Path, everything: Protobuf
+) -> None:
+    registered = everything.model_copy(update={"registry": formats.SchemaRegistry(url="http://localhost:1")})
+    records = [
+        b"\x00\x00\x00\x00\x07\x00\x18\x05",  # the short form of the index 0
+        b"\x00\x00\x00\x00\x07\x02\x00\x18\x05",
+        b"\x00\x00\x00\x00\x07\x04\x02\x00\x18\x05",
+        b"\x18\x05\x18\x05\x18\x05",
+        b"\x00\x00\x00",
+        b"\x00\x00\x00\x00\x07\x01",
+    ]
+    _, rows, dead = decode(spark, records, registered, "i32 int")
+    assert [row["i32"] for row in rows] == [5, 5]
+    assert [row["reason"] for row in dead] == [
+        "expected the message shop.Everything, which has the index 0 in its file, got the index 1.0",
+        "expected a zero byte before the schema id, got 0x18 at byte 0",
+        "not Protobuf: the record ends too early at byte 3",
+        "expected the index of a message, got -1 parts at byte 5",
+    ]
+    place = formats.Protobuf(
+        file=str(directory / "everything.proto"), message="shop.Order.Place", registry="http://localhost:1"
+    )
+    _, rows, _ = decode(spark, records[2:3], place, "city string")
+    assert [row["city"] for row in rows] == [""]
+
+
 def test_columns_of_other_types_are_encoded_if_their_values_fit(
     spark: SparkSession, directory: Path, everything: Protobuf
 ) -> None:

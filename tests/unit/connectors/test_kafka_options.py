@@ -59,7 +59,7 @@ def kafka(**options: Any) -> connect.kafka:
         ({"settings": "a=b"}, "kafka: settings: expected names with values, such as {client.id: fraud}"),
         (
             {"format": "parquet"},
-            "kafka: format: parquet is a format of files: use json, csv, protobuf, text or raw",
+            "kafka: format: parquet is a format of files: use json, avro, csv, protobuf, text or raw",
         ),
         ({"retractions": "tombstones"}, "kafka: tombstones need a key: set `key`"),
         ({"servers": "h:9092,g"}, "kafka: servers: expected host:port, several with commas, got 'h:9092,g'"),

@@ -45,7 +45,7 @@ def compile_set(directory: Path, file: str, *options: str) -> Path:
 
 def test_the_columns_are_derived_from_the_message(everything: Protobuf) -> None:
     assert everything.default_schema == Schema.of(EVERYTHING_COLUMNS)
-    assert formats.of({"protobuf": everything.model_dump()}) == everything
+    assert formats.of({"protobuf": everything.model_dump(by_alias=True, exclude_defaults=True)}) == everything
 
 
 def test_a_descriptor_set_has_the_same_columns(directory: Path, everything: Protobuf) -> None:
@@ -157,6 +157,19 @@ def test_fields_without_a_column_type_are_refused_unless_the_schema_leaves_them_
         legacy.check_schema(Schema.of("extra struct<n:int>"))
     with pytest.raises(SchemaError, match="the message Empty has no fields"):
         formats.Protobuf(file=str(directory / "tree.proto"), message="Empty").check_schema(None)
+
+
+def test_a_registry_stores_the_text_of_a_file_without_imports(directory: Path, everything: Protobuf) -> None:
+    registry = {"registry": "http://localhost:1"}
+    parts = directory / "parts.proto"
+    assert formats.Protobuf(file=str(parts), **registry).writer_schema({}) == parts.read_text()
+    assert formats.Protobuf(file=str(parts)).writer_schema({}) == ""
+    importing = formats.Protobuf(file=everything.file, message="shop.Order", **registry)
+    with pytest.raises(SchemaError, match=r"imports parts.proto, which a sink does not register"):
+        importing.writer_schema({})
+    complete = compile_set(directory, "parts", "--include_imports")
+    with pytest.raises(SchemaError, match=r"a registry stores the text of a `.proto` file"):
+        formats.Protobuf(file=str(complete), **registry).writer_schema({})
 
 
 def test_names_that_differ_in_case_only_are_refused(tmp_path: Path) -> None:

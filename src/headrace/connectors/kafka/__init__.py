@@ -120,8 +120,8 @@ class Kafka(MetadataSource):
     )
     format: FormatOption = Field(
         default=None,
-        description="The format of values: json, avro, csv, protobuf, or text and raw for one column; default of a "
-        "sink: json",
+        description="The format of values: json, avro, csv, protobuf, or text and raw for one column; "
+        "default of a sink: json",
     )
     key: SinkOption[NamesOption] = Field(
         default=(), description="The columns of the key: one column as text, several as a JSON object"
