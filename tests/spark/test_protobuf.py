@@ -308,7 +308,11 @@ def test_the_last_value_wins_and_embedded_messages_are_merged(
 REASONS = [
     (b"\x72\x05ab", "not Protobuf: the record ends too early at byte 4", None),
     (b"\x72", "not Protobuf: the record ends too early at byte 1", None),
-    (b"\x8a\x01\x02\x0a\x05", "not Protobuf: a message inside the record ends too early at byte 5", None),
+    (
+        b"\x8a\x01\x02\x0a\x05\x18\x05",
+        "not Protobuf: a message inside the record ends too early at byte 5",
+        None,
+    ),
     (b"\x09\x00\x00", "not Protobuf: the record ends too early at byte 3", None),
     (b"\x18" + b"\xff" * 10, "not Protobuf: a varint has more than 10 bytes at byte 1", None),
     (b"\x18" + b"\xff" * 9 + b"\x02", "not Protobuf: a varint has more than 64 bits at byte 1", None),
