@@ -13,7 +13,8 @@ import org.apache.spark.sql.{classic, SparkSession, SparkSessionExtensions}
 
 /** Encodes a struct as the bytes of a record. */
 case class Encode(child: Expression, format: String, options: String) extends UnaryExpression {
-  @transient private lazy val encoder = RecordEncoder(format, child.dataType.asInstanceOf[StructType], options)
+  @transient private lazy val encoder =
+    RecordEncoder(format, child.dataType.asInstanceOf[StructType], options)
   override def dataType: DataType = BinaryType
   override def nullIntolerant: Boolean = true
   override def prettyName: String = s"encode_$format"
@@ -50,8 +51,8 @@ final class EncodeFailure(path: String, what: String) extends SparkException(s"c
 object Encode {
   private val Name = FunctionRegistry.builtinFunctionIdentifier("headrace_encode")
   private val info = new ExpressionInfo(classOf[Encode].getName, Name.funcName)
-  private val builder: FunctionBuilder = {
-    case Seq(format, options, row) => Encode(row, format.eval().toString, options.eval().toString)
+  private val builder: FunctionBuilder = { case Seq(format, options, row) =>
+    Encode(row, format.eval().toString, options.eval().toString)
   }
   private val prepared = Collections.newSetFromMap(new WeakHashMap[SparkSessionExtensions, java.lang.Boolean])
 
