@@ -219,7 +219,7 @@ def test_a_registry_that_is_away_for_a_while_loses_no_record(
     options = {"url": registry.url, "timeout": "500 milliseconds", "retry_timeout": "1 minute"}
     run = Run(source_of(client, "patient", {"registry": options}), tmp_path, schema="card string")
     registry.freeze()
-    thawing = threading.Timer(2, registry.thaw)
+    thawing = threading.Timer(4, registry.thaw)
     thawing.start()
     try:
         rows, letters = run.finish()

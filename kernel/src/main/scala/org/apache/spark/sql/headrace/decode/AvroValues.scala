@@ -38,7 +38,8 @@ object AvroValues {
     case (RECORD, fields: StructType) => new AvroRecord(schema, fields)
     case (ARRAY, ArrayType(element, _)) => new AvroArray(reader(schema.getElementType, element))
     case (MAP, MapType(_: StringType, value, _)) => new AvroMap(reader(schema.getValueType, value))
-    case _ => logical(schema, kind).orElse(primitive(schema, kind)).getOrElse(mismatch(schema, kind.simpleString))
+    case _ => logical(schema, kind).orElse(primitive(schema, kind))
+        .getOrElse(mismatch(schema, kind.simpleString))
   }
 
   private def logical(schema: Schema, kind: DataType): Option[AvroReader] =

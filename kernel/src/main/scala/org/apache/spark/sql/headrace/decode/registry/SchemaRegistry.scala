@@ -36,7 +36,7 @@ final case class RegisteredSchema(kind: String, text: String, references: Seq[Re
 /** A schema that another one refers to by name: a full name in Avro, an imported file in Protobuf. */
 final case class ReferencedSchema(name: String, text: String)
 
-/** The registry does not answer, or refuses the request. [[org.apache.spark.sql.headrace.decode.Decode]] adds the source. */
+/** The registry does not answer, or refuses the request. The decoding expression adds the source. */
 final class RegistryFailure(val reason: String, val hint: String) extends RuntimeException(reason)
 
 /**
