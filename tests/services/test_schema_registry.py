@@ -69,10 +69,13 @@ def received(client: Client, topic: str, count: int) -> list[bytes]:
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[bytes] = []
+
+    def poll() -> bool:
+        values.extend(message.value() or b"" for message in consumer.consume(100, 0.5))
+        return len(values) >= count
+
     try:
-        wait_until(
-            lambda: values.extend(m.value() for m in consumer.consume(100, 0.5)) or len(values) >= count
-        )
+        wait_until(poll)
     finally:
         consumer.close()
     return values
@@ -103,7 +106,7 @@ class Run:
 def test_records_of_two_schema_versions_become_rows_of_one_reader_schema(
     registry: RegistryServer, client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    client.create("evolving")
+    client.create("evolving", partitions=1)
     first, second = registry.register("evolving-value", V1), registry.register("evolving-value", V2)
     send(client, "evolving", [encode(V1, first, {"card": "a", "amount": 1})])
     send(client, "evolving", [encode(V2, second, {"card": "b", "amount": 2**40, "country": "FI"})])
@@ -117,9 +120,7 @@ def test_records_of_two_schema_versions_become_rows_of_one_reader_schema(
         {"card": "a", "total": 1.0, "country": "??"},
         {"card": "b", "total": float(2**40), "country": "FI"},
     ]
-    assert (
-        letters == [("field `country`: expected string, got union", "country")] or letters[0][1] == "country"
-    )
+    assert letters == [("field `country`: expected string, got null", "country")]
 
     by_name = Run(
         source_of(client, "evolving", {"registry": registry.url}),
@@ -139,7 +140,7 @@ def test_records_of_two_schema_versions_become_rows_of_one_reader_schema(
 def test_a_record_that_cannot_be_decoded_is_a_dead_letter_and_a_restart_resumes(
     registry: RegistryServer, client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    client.create("broken")
+    client.create("broken", partitions=1)
     id_ = registry.register("broken-value", V1)
     text = registry.register("broken-text-value", {"type": "string"})
     good = encode(V1, id_, {"card": "a", "amount": 1})
@@ -173,7 +174,7 @@ def test_a_record_that_cannot_be_decoded_is_a_dead_letter_and_a_restart_resumes(
 def test_a_sink_registers_the_schema_of_its_columns_and_an_incompatible_one_ends_the_run(
     registry: RegistryServer, client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    client.create("out")
+    client.create("out", partitions=1)
 
     def run(name: str, rows: list[Value], schema: str, avro: Value) -> None:
         pipeline = Pipeline(name)
@@ -181,7 +182,7 @@ def test_a_sink_registers_the_schema_of_its_columns_and_an_incompatible_one_ends
         source.write("out", connect.kafka(servers=client.servers, topic="out", format={"avro": avro}))
         pipeline.run(until="caught_up", checkpoint=tmp_path / name)
 
-    rows = [{"card": "a", "amount": 1}, {"card": None, "amount": 2}]
+    rows: list[Value] = [{"card": "a", "amount": 1}, {"card": None, "amount": 2}]
     run("first", rows, "card string, amount int", {"registry": registry.url})
     values = received(client, "out", 2)
     id_ = int.from_bytes(values[0][1:5], "big")
@@ -211,14 +212,14 @@ def test_a_sink_registers_the_schema_of_its_columns_and_an_incompatible_one_ends
 def test_a_registry_that_is_away_for_a_while_loses_no_record(
     registry: RegistryServer, client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    client.create("patient")
+    client.create("patient", partitions=1)
     schema = record(CARD, name="Patient")
     values = [encode(schema, registry.register("patient-value", schema), {"card": str(n)}) for n in range(5)]
     send(client, "patient", values)
     options = {"url": registry.url, "timeout": "500 milliseconds", "retry_timeout": "1 minute"}
     run = Run(source_of(client, "patient", {"registry": options}), tmp_path, schema="card string")
     registry.freeze()
-    thawing = threading.Timer(2, registry.thaw)
+    thawing = threading.Timer(4, registry.thaw)
     thawing.start()
     try:
         rows, letters = run.finish()
@@ -230,7 +231,7 @@ def test_a_registry_that_is_away_for_a_while_loses_no_record(
 def test_a_registry_that_stays_away_ends_the_run_and_the_next_one_resumes(
     registry: RegistryServer, client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    client.create("gone")
+    client.create("gone", partitions=1)
     schema = record(CARD, name="Gone")
     send(client, "gone", [encode(schema, registry.register("gone-value", schema), {"card": "a"})])
     nowhere = f"http://127.0.0.1:{free_port()}"
@@ -239,7 +240,7 @@ def test_a_registry_that_stays_away_ends_the_run_and_the_next_one_resumes(
     with pytest.raises(SourceError) as caught:
         failing.finish()
     assert str(caught.value).startswith(f"tx: no schema registry answers at {nowhere}")
-    assert "hush" not in str(caught.value) + failing.pipeline.explain().text
+    assert "hush" not in str(caught.value) + failing.pipeline.explain()
     assert failing.dead_letters.contents() == []
     back = Run(source_of(client, "gone", {"registry": registry.url}), tmp_path, schema="card string")
     assert back.finish() == ([{"card": "a"}], [])
@@ -248,7 +249,7 @@ def test_a_registry_that_stays_away_ends_the_run_and_the_next_one_resumes(
 def test_an_address_without_a_registry_ends_the_run(
     registry: RegistryServer, client: Client, spark: SparkSession, tmp_path: Path
 ) -> None:
-    client.create("misplaced")
+    client.create("misplaced", partitions=1)
     send(client, "misplaced", [b"\x00\x00\x00\x00\x01\x02a"])
     wrong = registry.url.removesuffix("/apis/ccompat/v7")
     run = Run(source_of(client, "misplaced", {"registry": wrong}), tmp_path, schema="card string")

@@ -69,12 +69,14 @@ def show_schema(
 
     - `headrace registry show orders-value --version 2`
     """
-    found = _request(subject, version, url, user)
+    registered = _request(subject, version, url, user)
     if json:
-        show_json(dataclasses.asdict(found))
+        show_json(dataclasses.asdict(registered))
     else:
-        show(_text(found))
-        print_message(f"{found.subject}: version {found.version}, id {found.id}, {found.kind}")
+        show(_text(registered))
+        print_message(
+            f"{registered.subject}: version {registered.version}, id {registered.id}, {registered.kind}"
+        )
 
 
 @registry.command()
@@ -93,16 +95,23 @@ def pull(
 
     - `headrace registry pull orders-value orders.avsc`
     """
-    found = _request(subject, version, url, user)
-    if found.references:
-        names = ", ".join(str(reference["name"]) for reference in found.references)
+    registered = _request(subject, version, url, user)
+    if registered.references:
+        names = ", ".join(str(reference["name"]) for reference in registered.references)
         hint = "define these types in one schema"
         raise OptionError(f"the schema refers to other subjects: {names}", where=subject, hint=hint)
-    file.write_text(f"{_text(found)}\n", "utf-8")
+    file.write_text(f"{_text(registered)}\n", "utf-8")
     if json:
-        show_json({"file": str(file), "subject": found.subject, "version": found.version, "id": found.id})
+        show_json(
+            {
+                "file": str(file),
+                "subject": registered.subject,
+                "version": registered.version,
+                "id": registered.id,
+            }
+        )
     else:
-        print_message(f"{file}: version {found.version} of {found.subject}", "good")
+        print_message(f"{file}: version {registered.version} of {registered.subject}", "good")
 
 
 def _request(subject: str, version: str, url: str | None, user: str | None) -> RegisteredSchema:
@@ -137,9 +146,9 @@ def _errors(client: SchemaRegistryClient, action: str) -> AbstractContextManager
     return server_errors(client, SourceError, action, where="registry")
 
 
-def _text(found: RegisteredSchema) -> str:
+def _text(registered: RegisteredSchema) -> str:
     """Return the schema; JSON is indented."""
     try:
-        return jsons.dumps(jsons.loads(found.schema), indent=2, ensure_ascii=False)
+        return jsons.dumps(jsons.loads(registered.schema), indent=2, ensure_ascii=False)
     except ValueError:
-        return found.schema.rstrip("\n")
+        return registered.schema.rstrip("\n")

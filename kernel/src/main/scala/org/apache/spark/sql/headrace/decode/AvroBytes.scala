@@ -36,7 +36,8 @@ final class AvroBytes extends Decoder {
 
   override def readBoolean(): Boolean = {
     val start = take(1)
-    if (bytes(start) > 1 || bytes(start) < 0) throw new AvroError(f"expected 0 or 1 of a boolean, got 0x${bytes(start) & 0xff}%02x at byte $start")
+    if (bytes(start) > 1 || bytes(start) < 0)
+      throw new AvroError(f"expected 0 or 1 of a boolean, got 0x${bytes(start) & 0xff}%02x at byte $start")
     bytes(start) == 1
   }
 
@@ -99,7 +100,9 @@ final class AvroBytes extends Decoder {
   private def readBlock(): Long = {
     val start = at
     val count = readLong()
-    val size = if (count < 0) { readLong(); -count } else count
+    val size =
+      if (count < 0) { readLong(); -count }
+      else count
     items -= size
     if (size < 0 || items < 0) throw new AvroError(s"too many items in the block at byte $start")
     size
@@ -135,4 +138,6 @@ final class AvroBytes extends Decoder {
   }
 }
 
-object AvroBytes { private val MaxEmptyItems = 1000000L }
+object AvroBytes {
+  private val MaxEmptyItems = 1000000L
+}

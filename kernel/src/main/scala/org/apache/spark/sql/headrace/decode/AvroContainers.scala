@@ -46,7 +46,8 @@ final class AvroRecord(schema: Schema, columns: StructType) extends AvroReader {
       if (ordinals(field) >= 0) row.update(ordinals(field), value)
     } catch {
       case error: AvroError => throw error.inside(fields(field).name)
-      case error: AvroTypeException => throw new AvroError(AvroRecord.describe(error), List(fields(field).name))
+      case error: AvroTypeException =>
+        throw new AvroError(AvroRecord.describe(error), List(fields(field).name))
     }
 
   private def requireNonNull(row: InternalRow): Unit = {
@@ -54,7 +55,8 @@ final class AvroRecord(schema: Schema, columns: StructType) extends AvroReader {
     while (i < required.length) {
       if (row.isNullAt(required(i))) {
         val column = columns(required(i))
-        throw new AvroError(s"expected ${column.dataType.simpleString}, got null or nothing").inside(column.name)
+        throw new AvroError(s"expected ${column.dataType.simpleString}, got null or nothing")
+          .inside(column.name)
       }
       i += 1
     }

@@ -22,7 +22,8 @@ object AvroLogicalTypes {
           .foreach(compare(writer, _, path, seen))
       case (ARRAY, ARRAY) => compare(writer.getElementType, reader.getElementType, path, seen)
       case (MAP, MAP) => compare(writer.getValueType, reader.getValueType, path, seen)
-      case (RECORD, RECORD) if seen.add((writer, reader)) => reader.getFields.asScala.foreach { field =>
+      case (RECORD, RECORD) if seen.add((writer, reader)) =>
+        reader.getFields.asScala.foreach { field =>
           val names = field.name +: field.aliases.asScala.toSeq
           names.flatMap(name => Option(writer.getField(name))).headOption
             .foreach(written => compare(written.schema, field.schema, s"$path.${field.name}", seen))

@@ -23,12 +23,13 @@ object AvroValues {
   /** The reader of a whole record: the fields of a record as columns, or another value as the only column. */
   def root(schema: Schema, columns: StructType): AvroReader = schema.getType match {
     case RECORD => new AvroRecord(schema, columns)
-    case UNION if schema.getTypes.asScala.exists(_.getType == RECORD) => new AvroUnion(
-        schema.getTypes.asScala.map {
-          case branch if branch.getType == RECORD => new AvroRecord(branch, columns)
-          case branch => mismatch(branch, columns)
-        }.toArray)
-    case _ => new AvroSingle(schema, columns)
+    case UNION if schema.getTypes.asScala.exists(_.getType == RECORD) =>
+      new AvroUnion(schema.getTypes.asScala.map {
+        case branch if branch.getType == RECORD => new AvroRecord(branch, columns)
+        case branch => mismatch(branch, "a record")
+      }.toArray)
+    case _ if columns.length == 1 => new AvroSingle(schema, columns)
+    case _ => mismatch(schema, "a record")
   }
 
   def reader(schema: Schema, kind: DataType): AvroReader = (schema.getType, kind) match {
@@ -37,7 +38,8 @@ object AvroValues {
     case (RECORD, fields: StructType) => new AvroRecord(schema, fields)
     case (ARRAY, ArrayType(element, _)) => new AvroArray(reader(schema.getElementType, element))
     case (MAP, MapType(_: StringType, value, _)) => new AvroMap(reader(schema.getValueType, value))
-    case _ => logical(schema, kind).orElse(primitive(schema, kind)).getOrElse(mismatch(schema, kind))
+    case _ => logical(schema, kind).orElse(primitive(schema, kind))
+        .getOrElse(mismatch(schema, kind.simpleString))
   }
 
   private def logical(schema: Schema, kind: DataType): Option[AvroReader] =
@@ -56,27 +58,26 @@ object AvroValues {
       case _ => None
     }
 
-  private def primitive(schema: Schema, kind: DataType): Option[AvroReader] =
-    (schema.getType, kind) match {
-      case (BOOLEAN, BooleanType) => Some(in => in.readBoolean())
-      case (INT, IntegerType) => Some(in => in.readInt())
-      case (INT, LongType) => Some(in => in.readInt().toLong)
-      case (INT, FloatType) => Some(in => in.readInt().toFloat)
-      case (INT, DoubleType) => Some(in => in.readInt().toDouble)
-      case (INT, ByteType) => Some(in => within(in.readInt(), Byte.MinValue, Byte.MaxValue, kind).toByte)
-      case (INT, ShortType) => Some(in => within(in.readInt(), Short.MinValue, Short.MaxValue, kind).toShort)
-      case (LONG, LongType) => Some(in => in.readLong())
-      case (LONG, IntegerType) => Some(in => within(in.readLong(), Int.MinValue, Int.MaxValue, kind).toInt)
-      case (LONG, FloatType) => Some(in => in.readLong().toFloat)
-      case (LONG, DoubleType) => Some(in => in.readLong().toDouble)
-      case (FLOAT, FloatType) => Some(in => in.readFloat())
-      case (FLOAT, DoubleType) => Some(in => in.readFloat().toDouble)
-      case (DOUBLE, DoubleType) => Some(in => in.readDouble())
-      case (STRING | BYTES, _: StringType) => Some(in => text(in.readString(null)))
-      case (STRING | BYTES | FIXED, BinaryType) => Some(content(schema)(_))
-      case (ENUM, _: StringType) => Some(new AvroEnum(schema))
-      case _ => None
-    }
+  private def primitive(schema: Schema, kind: DataType): Option[AvroReader] = (schema.getType, kind) match {
+    case (BOOLEAN, BooleanType) => Some(in => in.readBoolean())
+    case (INT, IntegerType) => Some(in => in.readInt())
+    case (INT, LongType) => Some(in => in.readInt().toLong)
+    case (INT, FloatType) => Some(in => in.readInt().toFloat)
+    case (INT, DoubleType) => Some(in => in.readInt().toDouble)
+    case (INT, ByteType) => Some(in => within(in.readInt(), Byte.MinValue, Byte.MaxValue, kind).toByte)
+    case (INT, ShortType) => Some(in => within(in.readInt(), Short.MinValue, Short.MaxValue, kind).toShort)
+    case (LONG, LongType) => Some(in => in.readLong())
+    case (LONG, IntegerType) => Some(in => within(in.readLong(), Int.MinValue, Int.MaxValue, kind).toInt)
+    case (LONG, FloatType) => Some(in => in.readLong().toFloat)
+    case (LONG, DoubleType) => Some(in => in.readLong().toDouble)
+    case (FLOAT, FloatType) => Some(in => in.readFloat())
+    case (FLOAT, DoubleType) => Some(in => in.readFloat().toDouble)
+    case (DOUBLE, DoubleType) => Some(in => in.readDouble())
+    case (STRING | BYTES, _: StringType) => Some(in => text(in.readString(null)))
+    case (STRING | BYTES | FIXED, BinaryType) => Some(content(schema)(_))
+    case (ENUM, _: StringType) => Some(new AvroEnum(schema))
+    case _ => None
+  }
 
   /** Reads the bytes of a value of type bytes, string or fixed. */
   private def content(schema: Schema): Decoder => Array[Byte] = schema.getType match {
@@ -113,7 +114,8 @@ object AvroValues {
     if (unscaled.isEmpty) throw new AvroError(s"expected ${kind.sql.toLowerCase}, got no bytes")
     val value = new JBigDecimal(new BigInteger(unscaled), scale)
     val fitting = TextValues.fit(value, kind)
-    if (fitting == null) throw new AvroError(s"expected ${kind.simpleString}, got ${DecodeError.quote(value.toString)}")
+    if (fitting == null)
+      throw new AvroError(s"expected ${kind.simpleString}, got ${DecodeError.quote(value.toString)}")
     fitting
   }
 
@@ -127,8 +129,8 @@ object AvroValues {
     value
   }
 
-  private def mismatch(schema: Schema, kind: DataType): AvroReader = {
-    val what = s"expected ${kind.simpleString}, got the Avro type ${describe(schema)}"
+  private def mismatch(schema: Schema, expected: String): AvroReader = {
+    val what = s"expected $expected, got the Avro type ${describe(schema)}"
     _ => throw new AvroError(what)
   }
 

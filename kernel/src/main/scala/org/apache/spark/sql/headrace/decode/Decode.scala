@@ -99,10 +99,12 @@ final class DecodeFailure(source: String, partition: String, position: java.lang
     extends SparkException(s"source `$source`, partition $partition, position $position: $reason")
 
 /** A server that decoding depends on is unavailable. Python reads the problem from the message (`retry.find_problem`). */
-final class ServerFailure(source: String, reason: String, hint: String)
-    extends SparkException(s"server error: ${ServerFailure.json.writeValueAsString(Array(source, reason, hint))}")
+final class ServerFailure(source: String, reason: String, hint: String) extends SparkException(
+      s"server error: ${ServerFailure.json.writeValueAsString(Array(source, reason, hint))}")
 
-object ServerFailure { private lazy val json = new ObjectMapper }
+object ServerFailure {
+  private lazy val json = new ObjectMapper
+}
 
 object Decode {
   private val NoPosition = -1L

@@ -75,9 +75,9 @@ object AvroWriters {
       new AvroNullableWriter(schema, -1, -1, writer(schema, kind).getOrElse(throw mismatch(schema, kind)))
     else {
       val branches = schema.getTypes.asScala.toSeq
-      val fitting = branches.indices.iterator.map(i => (i, branches(i)))
-        .filter { case (_, branch) => branch.getType != NULL }
-        .flatMap { case (i, branch) => writer(branch, kind).map((i, _)) }
+      val fitting = branches.indices.iterator.map(i => (i, branches(i))).filter { case (_, branch) =>
+        branch.getType != NULL
+      }.flatMap { case (i, branch) => writer(branch, kind).map((i, _)) }
       val (branch, chosen) = fitting.nextOption().getOrElse(throw mismatch(schema, kind))
       new AvroNullableWriter(schema, branches.indexWhere(_.getType == NULL), branch, chosen)
     }
@@ -86,7 +86,8 @@ object AvroWriters {
   def defaultOf(field: Schema.Field): Array[Byte] = {
     val bytes = new ByteArrayOutputStream
     val value = GenericData.get.getDefaultValue(field)
-    new GenericDatumWriter[Any](field.schema).write(value, EncoderFactory.get.directBinaryEncoder(bytes, null))
+    new GenericDatumWriter[Any](field.schema)
+      .write(value, EncoderFactory.get.directBinaryEncoder(bytes, null))
     bytes.toByteArray
   }
 
@@ -113,31 +114,30 @@ object AvroWriters {
       case _ => None
     }
 
-  private def primitive(schema: Schema, kind: DataType): Option[AvroWriter] =
-    (schema.getType, kind) match {
-      case (BOOLEAN, BooleanType) => Some((row, at, out) => out.writeBoolean(row.getBoolean(at)))
-      case (INT, ByteType | ShortType | IntegerType) =>
-        val whole = wholeNumber(kind)
-        Some((row, at, out) => out.writeInt(whole(row, at).toInt))
-      case (LONG, ByteType | ShortType | IntegerType | LongType) =>
-        val whole = wholeNumber(kind)
-        Some((row, at, out) => out.writeLong(whole(row, at)))
-      case (FLOAT, ByteType | ShortType) =>
-        val whole = wholeNumber(kind)
-        Some((row, at, out) => out.writeFloat(whole(row, at).toFloat))
-      case (DOUBLE, ByteType | ShortType | IntegerType) =>
-        val whole = wholeNumber(kind)
-        Some((row, at, out) => out.writeDouble(whole(row, at).toDouble))
-      case (FLOAT, FloatType) => Some((row, at, out) => out.writeFloat(row.getFloat(at)))
-      case (DOUBLE, FloatType) => Some((row, at, out) => out.writeDouble(row.getFloat(at).toDouble))
-      case (DOUBLE, DoubleType) => Some((row, at, out) => out.writeDouble(row.getDouble(at)))
-      case (STRING, _: StringType) =>
-        Some((row, at, out) => out.writeString(new Utf8(row.getUTF8String(at).getBytes)))
-      case (ENUM, _: StringType) => Some(symbol(schema))
-      case (BYTES, BinaryType) => Some((row, at, out) => out.writeBytes(row.getBinary(at)))
-      case (FIXED, BinaryType) => Some((row, at, out) => out.writeFixed(fixed(row.getBinary(at), schema)))
-      case _ => None
-    }
+  private def primitive(schema: Schema, kind: DataType): Option[AvroWriter] = (schema.getType, kind) match {
+    case (BOOLEAN, BooleanType) => Some((row, at, out) => out.writeBoolean(row.getBoolean(at)))
+    case (INT, ByteType | ShortType | IntegerType) =>
+      val whole = wholeNumber(kind)
+      Some((row, at, out) => out.writeInt(whole(row, at).toInt))
+    case (LONG, ByteType | ShortType | IntegerType | LongType) =>
+      val whole = wholeNumber(kind)
+      Some((row, at, out) => out.writeLong(whole(row, at)))
+    case (FLOAT, ByteType | ShortType) =>
+      val whole = wholeNumber(kind)
+      Some((row, at, out) => out.writeFloat(whole(row, at).toFloat))
+    case (DOUBLE, ByteType | ShortType | IntegerType) =>
+      val whole = wholeNumber(kind)
+      Some((row, at, out) => out.writeDouble(whole(row, at).toDouble))
+    case (FLOAT, FloatType) => Some((row, at, out) => out.writeFloat(row.getFloat(at)))
+    case (DOUBLE, FloatType) => Some((row, at, out) => out.writeDouble(row.getFloat(at).toDouble))
+    case (DOUBLE, DoubleType) => Some((row, at, out) => out.writeDouble(row.getDouble(at)))
+    case (STRING, _: StringType) =>
+      Some((row, at, out) => out.writeString(new Utf8(row.getUTF8String(at).getBytes)))
+    case (ENUM, _: StringType) => Some(symbol(schema))
+    case (BYTES, BinaryType) => Some((row, at, out) => out.writeBytes(row.getBinary(at)))
+    case (FIXED, BinaryType) => Some((row, at, out) => out.writeFixed(fixed(row.getBinary(at), schema)))
+    case _ => None
+  }
 
   private def wholeNumber(kind: DataType): (SpecializedGetters, Int) => Long = kind match {
     case ByteType => (row, at) => row.getByte(at).toLong
@@ -169,11 +169,11 @@ object AvroWriters {
     out.writeMapEnd()
   }
 
-  private def symbol(schema: Schema): AvroWriter = {
-    (row, at, out) => {
+  private def symbol(schema: Schema): AvroWriter = { (row, at, out) =>
+    {
       val text = row.getUTF8String(at).toString
-      if (!schema.hasEnumSymbol(text)) throw new AvroWriteError(
-        s"expected a symbol of the enum ${schema.getFullName}, got \"$text\"")
+      if (!schema.hasEnumSymbol(text))
+        throw new AvroWriteError(s"expected a symbol of the enum ${schema.getFullName}, got \"$text\"")
       out.writeEnum(schema.getEnumOrdinal(text))
     }
   }
@@ -192,8 +192,8 @@ object AvroWriters {
     else { (row, at, out) =>
       val bytes = unscaled(row, at)
       val padded = Array.fill[Byte](schema.getFixedSize)(if (bytes(0) < 0) -1 else 0)
-      if (bytes.length > padded.length) throw new AvroWriteError(
-        s"expected a decimal of ${padded.length} bytes, got one of ${bytes.length}")
+      if (bytes.length > padded.length)
+        throw new AvroWriteError(s"expected a decimal of ${padded.length} bytes, got one of ${bytes.length}")
       System.arraycopy(bytes, 0, padded, padded.length - bytes.length, bytes.length)
       out.writeFixed(padded)
     }
@@ -204,8 +204,8 @@ object AvroWriters {
     val value =
       try UUID.fromString(text)
       catch { case NonFatal(_) => throw new AvroWriteError(s"expected a UUID, got \"$text\"") }
-    out.writeFixed(
-      ByteBuffer.allocate(16).putLong(value.getMostSignificantBits).putLong(value.getLeastSignificantBits).array)
+    out.writeFixed(ByteBuffer.allocate(16).putLong(value.getMostSignificantBits)
+        .putLong(value.getLeastSignificantBits).array)
   }
 
   private def nanos(micros: Long): Long =

@@ -36,7 +36,7 @@ final case class RegisteredSchema(kind: String, text: String, references: Seq[Re
 /** A schema that another one refers to by name: a full name in Avro, an imported file in Protobuf. */
 final case class ReferencedSchema(name: String, text: String)
 
-/** The registry does not answer, or refuses the request. [[org.apache.spark.sql.headrace.decode.Decode]] adds the source. */
+/** The registry does not answer, or refuses the request. The decoding expression adds the source. */
 final class RegistryFailure(val reason: String, val hint: String) extends RuntimeException(reason)
 
 /**
@@ -57,9 +57,9 @@ final class SchemaRegistry private (options: RegistryOptions) {
     }
   })
 
-  private def resolve(answer: JsonNode): RegisteredSchema = RegisteredSchema(
-    if (answer.hasNonNull("schemaType")) answer.path("schemaType").asText else "AVRO",
-    answer.path("schema").asText, references(answer, Set.empty))
+  private def resolve(answer: JsonNode): RegisteredSchema =
+    RegisteredSchema(if (answer.hasNonNull("schemaType")) answer.path("schemaType").asText else "AVRO",
+      answer.path("schema").asText, references(answer, Set.empty))
 
   private def references(answer: JsonNode, above: Set[String]): Seq[ReferencedSchema] = answer
     .path("references").elements.asScala.toSeq.flatMap { reference =>
@@ -68,8 +68,8 @@ final class SchemaRegistry private (options: RegistryOptions) {
       if (above(path)) Nil
       else {
         val referenced = request(path).getOrElse(throw new RegistryFailure(
-          s"the schema registry at $options has no version ${reference.path("version")} of `$subject`, which a schema refers to",
-          "register it"))
+            s"the schema registry at $options has no version ${reference.path("version")} of `$subject`, which a schema refers to",
+            "register it"))
         references(referenced, above + path) :+ ReferencedSchema(name, referenced.path("schema").asText)
       }
     }.distinct
@@ -81,12 +81,13 @@ final class SchemaRegistry private (options: RegistryOptions) {
     answer.statusCode match {
       case 200 if body.isObject => Some(body)
       case 404 if NotFound(body.path("error_code").asInt) => None
-      case 200 | 404 =>
-        throw new RegistryFailure(s"there is no schema registry at $options", "check the address and its path")
-      case 401 =>
-        throw new RegistryFailure(s"the schema registry at $options refuses the login", "set `user` and `password`")
+      case 200 | 404 => throw new RegistryFailure(
+          s"there is no schema registry at $options", "check the address and its path")
+      case 401 => throw new RegistryFailure(
+          s"the schema registry at $options refuses the login", "set `user` and `password`")
       case status => throw new RegistryFailure(
-          s"the schema registry at $options answers $status: ${body.path("message").asText("no message")}", "")
+          s"the schema registry at $options answers $status: ${body.path("message").asText("no message")}",
+          "")
     }
   }
 
@@ -101,8 +102,9 @@ final class SchemaRegistry private (options: RegistryOptions) {
       answer = attempt(path)
     }
     answer.fold(
-      error => throw new RegistryFailure(s"no schema registry answers at $options: ${describe(error)}",
-        "start it, or check the address; the next run resumes here"), identity)
+      error =>
+        throw new RegistryFailure(s"no schema registry answers at $options: ${describe(error)}",
+          "start it, or check the address; the next run resumes here"), identity)
   }
 
   private def attempt(path: String): Either[IOException, HttpResponse[String]] =
@@ -135,8 +137,8 @@ object SchemaRegistry {
     .computeIfAbsent(options, new SchemaRegistry(_))
 
   /** True if the same request may succeed later. */
-  private def isTemporary(status: Int): Boolean =
-    status == 408 || status == 425 || status == 429 || (status >= 500 && status != 501)
+  private def isTemporary(status: Int): Boolean = status == 408 || status == 425 || status == 429 ||
+    (status >= 500 && status != 501)
 
   private def parse(body: String): JsonNode =
     try Option(json.readTree(body)).getOrElse(MissingNode.getInstance)
