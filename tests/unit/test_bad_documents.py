@@ -278,15 +278,15 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown format inside options",
         source("{files: {path: in/, format: jsn}}"),
-        "p.yaml:3:35: files: format: unknown format `jsn` (did you mean `json`? Known: csv, json, parquet, "
-        "raw, text), got 'jsn'\n"
+        "p.yaml:3:35: files: format: unknown format `jsn` (did you mean `json`? Known: avro, csv, json, parquet, "
+        "protobuf, raw, text), got 'jsn'\n"
         "  hint: `format` is the format of the files: json (one object per line), csv, text or parquet",
     ),
     (
         "an unknown format",
         source("{files: {path: in/}, format: jsn}"),
         "p.yaml:3:36: unknown format `jsn`\n"
-        "  hint: did you mean `json`? Known: csv, json, parquet, raw, text",
+        "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text",
     ),
     (
         "an unknown option of a format",
@@ -744,7 +744,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:47: files: max_files_per_batch: input should be greater than or equal to 1, got 0\n"
         "  hint: `max_files_per_batch` is the maximum number of files per epoch; default: no limit\n"
         "p.yaml:3:59: unknown format `jsn`\n"
-        "  hint: did you mean `json`? Known: csv, json, parquet, raw, text\n"
+        "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
@@ -802,7 +802,7 @@ PLANS: list[tuple[str, str, str]] = [
         "bytes without a format",
         source("{files: {path: in/}, schema: a int}"),
         "p.yaml:3:3: `tx`: files delivers bytes; set `format`\n"
-        '  hint: add format="json", "csv", "text" or "raw"',
+        '  hint: add format="json", "avro", "csv", "protobuf", "text" or "raw"',
     ),
     (
         "rows without a schema",

@@ -19,6 +19,7 @@ from headrace.cli.commands import (
     kafka,
     mqtt,
     new,
+    registry,
     run,
     schema,
     state,
@@ -67,6 +68,7 @@ app.add_typer(users.users, name="users")
 app.add_typer(jars.jars, name="jars")
 app.add_typer(kafka.kafka, name="kafka")
 app.add_typer(mqtt.mqtt, name="mqtt")
+app.add_typer(registry.registry, name="registry")
 
 
 def _version(requested: bool) -> None:

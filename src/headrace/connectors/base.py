@@ -113,6 +113,11 @@ class Connector(BaseModel):
         return None
 
     @property
+    def address_columns(self) -> tuple[str, ...]:
+        """The columns of a sink that address or describe a message; by default its value omits them."""
+        return ()
+
+    @property
     def metadata_columns(self) -> tuple[str, ...]:
         """The columns a source adds to those of the record: the fields of the frame's `__metadata`."""
         return ()

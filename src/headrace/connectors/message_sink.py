@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from headrace.connectors.base import StagedRows, WriteContext, require_open
 from headrace.connectors.durable_files import read_json, write_json
 from headrace.connectors.failpoints import reach
+from headrace.connectors.network.writer_schemas import forget_writer_schemas
 from headrace.connectors.row_encoding import Fields, fields_of
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class MessageWriter:
 
     def open(self, context: WriteContext) -> int:
         self._context = context
+        forget_writer_schemas()
         self._publisher = self._create_publisher(context)
         self._publisher.open()
         recorded = read_json(self._record_file, {}) if self._record_file is not None else {}

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from headrace import durations, formats
-from headrace.errors import DurationError, OptionError, SchemaError
+from headrace import formats
+from headrace.errors import OptionError, SchemaError
 from headrace.formats import Format, Schema
-
-
-def _parse_path(path: Any) -> str:
-    if not isinstance(path, str | Path) or not str(path):
-        raise ValueError("expected a path")
-    return str(path)
+from headrace.formats.option_types import DurationOption as DurationOption
+from headrace.formats.option_types import PathOption as PathOption
+from headrace.formats.option_types import RetryTimeoutOption as RetryTimeoutOption
+from headrace.formats.option_types import seconds_of as seconds_of
 
 
 def _parse_format(description: Any) -> Format | None:
@@ -33,22 +29,6 @@ def _parse_schema(description: Any) -> Schema | None:
         return None if description is None else Schema.of(description)
     except SchemaError as error:
         raise ValueError(f"{error.problem.where}: {error.what} ({error.hint})".removeprefix(": ")) from error
-
-
-def _parse_duration(duration: Any) -> str | None:
-    try:
-        return None if duration is None else durations.text(durations.microseconds(duration))
-    except DurationError as error:
-        raise ValueError(f"expected a duration such as `30 seconds` ({error.what})") from error
-
-
-def seconds_of(duration: str | timedelta) -> float:
-    """Return a duration option in seconds.
-
-    >>> seconds_of("500 milliseconds")
-    0.5
-    """
-    return durations.microseconds(duration) / 1e6
 
 
 def bytes_of(size: str | int) -> int:
@@ -87,7 +67,7 @@ def _parse_rows(value: Any) -> tuple[Mapping[str, Any], ...]:
 def _serialize_format(chosen: Format | None) -> Any:
     if chosen is None:
         return None
-    options = chosen.model_dump(exclude_defaults=True)
+    options = chosen.model_dump(by_alias=True, exclude_defaults=True)
     return {chosen.name: options} if options else chosen.name
 
 
@@ -95,9 +75,6 @@ _SIZE = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>B|KB|MB|GB|TB|)\s*"
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _TEXT = {"type": "string"}
 _TEXT_OR_MAPPING = {"anyOf": [_TEXT, {"type": "object"}, {"type": "null"}]}
-
-PathOption = Annotated[str | Path, PlainValidator(_parse_path), WithJsonSchema(_TEXT)]
-"""Validated as text."""
 
 FormatOption = Annotated[
     str | Mapping[str, Any] | Format | None,
@@ -109,7 +86,9 @@ FormatOption = Annotated[
 
 MessageFormatOption = Annotated[
     FormatOption,
-    Field(description="The format of messages: json, csv, text or raw; default of a sink: json"),
+    Field(
+        description="The format of messages: json, avro, csv, protobuf, text or raw; default of a sink: json"
+    ),
 ]
 
 SchemaOption = Annotated[
@@ -119,18 +98,6 @@ SchemaOption = Annotated[
     WithJsonSchema(_TEXT_OR_MAPPING),
 ]
 """Validated as a `Schema`; the declared type is what users may write."""
-
-DurationOption = Annotated[
-    str | timedelta,
-    PlainValidator(_parse_duration),
-    WithJsonSchema({"type": "string", "examples": ["30 seconds"]}),
-]
-"""Validated as its shortest text, so that equal durations are equal options."""
-
-RetryTimeoutOption = Annotated[
-    DurationOption,
-    Field(description="How long an unavailable server is retried, with backoff, before the run fails"),
-]
 
 SizeOption = Annotated[
     str | int,

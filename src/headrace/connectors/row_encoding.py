@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from headrace.connectors import flatten
+from headrace.connectors.base import DELETED, Connector
 from headrace.connectors.flatten import quote_name
+from headrace.connectors.network.writer_schemas import writer_schema
 from headrace.errors import DeliveryError, did_you_mean
 from headrace.formats import Format
+from headrace.formats.schema_registry import RegistryFormat
+from headrace.schemas.datatypes import DataType
+from headrace.schemas.fields import type_of_json
 
 _SINGLE = {"text": "string", "raw": "binary"}
-_CONTENT_TYPES = {"json": "application/json", "csv": "text/csv", "text": "text/plain"}
+_CONTENT_TYPES = {
+    "json": "application/json",
+    "csv": "text/csv",
+    "text": "text/plain",
+    "avro": "application/vnd.apache.avro+binary",
+    "protobuf": "application/x-protobuf",
+}
+_FAILED = re.compile(r"EncodeFailure: (column `.*)")
+_FILTER = "convert or filter such rows before the sink"
 
 
 @dataclass(frozen=True)
@@ -40,8 +54,14 @@ def fields_of(schema: Mapping[str, Any], within: str = "") -> dict[str, Field]:
     }
 
 
-def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
+def encode_value(chosen: Format | None, fields: Fields, where: str, *, topic: str | None = None) -> str:
     """Return the expression of a row in a format, as text or binary; JSON if no format is set.
+
+    Args:
+        chosen: the format.
+        fields: the columns of the record.
+        where: the sink, for errors.
+        topic: the topic, from which the subject of a schema is derived.
 
     Raises:
         DeliveryError: the columns do not fit the format.
@@ -58,28 +78,45 @@ def encode_value(chosen: Format | None, fields: Fields, where: str) -> str:
         return next(iter(fields.values())).path
     if encoding == "csv":
         return f"to_csv({_flat_struct(fields)}, {flatten.sql_map(flatten.encoding(chosen, encoding))})"
+    if isinstance(chosen, RegistryFormat):
+        return _encode_in_kernel(chosen, fields, where, topic)
     return encode_object(fields)
 
 
-def encode_columns(
-    chosen: object, fields: Fields, names: Sequence[str], where: str, *, exclude: Iterable[str] = ()
-) -> str:
-    """Return the expression of a message with the named columns; see `encode_value`.
+def _encode_in_kernel(chosen: RegistryFormat, fields: Fields, where: str, topic: str | None) -> str:
+    """Return the expression of a row that the kernel encodes in a schema."""
+    columns = column_types(fields)
+    for problem in chosen.encoding_problems(columns):
+        raise DeliveryError(f"{problem.where}: {problem.what}", where=where, hint=problem.hint)
+    schema = writer_schema(chosen, columns, topic=topic, where=where)
+    struct = ", ".join(f"{field.path} as {quote_name(name)}" for name, field in fields.items())
+    options = flatten.literal(chosen.encoder_options(columns, schema.text, schema.id))
+    return f"headrace_encode({flatten.literal(chosen.name)}, {options}, struct({struct}))"
 
-    Args:
-        chosen: the value of a `FormatOption`.
-        fields: the columns of the rows.
-        names: the columns of the message; default: all except the excluded ones, such as those of a topic.
-        where: the sink, for errors.
-        exclude: see `names`.
+
+def message_columns(options: Connector, names: Iterable[str]) -> list[str]:
+    """Return the columns in the value of a message: `value`, or all that do not address it."""
+    if value := getattr(options, "value", ()):
+        return list(value)
+    columns = [name for name in names if name != DELETED]
+    return [name for name in columns if name not in options.address_columns] or columns
+
+
+def encode_columns(options: Connector, fields: Fields, where: str, *, topic: str | None = None) -> str:
+    """Return the expression of the value of a message; see `message_columns` and `encode_value`.
 
     Raises:
         DeliveryError: a column is unknown, or the columns do not fit the format.
     """
-    excluded = set(exclude)
-    wanted = names or [name for name in fields if name not in excluded] or list(fields)
-    selected = {name: find_column(name, fields, where) for name in wanted}
-    return encode_value(chosen if isinstance(chosen, Format) else None, selected, where)
+    selected = {name: find_column(name, fields, where) for name in message_columns(options, fields)}
+    chosen = getattr(options, "format", None)
+    return encode_value(chosen if isinstance(chosen, Format) else None, selected, where, topic=topic)
+
+
+def as_encoding_error(error: BaseException, where: str = "") -> DeliveryError | None:
+    """Return the error of a Spark job that failed because the kernel could not encode a row."""
+    failed = _FAILED.search(str(error))
+    return DeliveryError(failed[1], where=where, hint=_FILTER) if failed else None
 
 
 def encode_texts(names: Iterable[str], fields: Fields, where: str) -> str:
@@ -126,6 +163,15 @@ def encode_text(field: Field) -> str:
     if field.kind.startswith("timestamp"):
         return flatten.time_text(field.path, field.kind)
     return f"cast({flatten.json_value(field.path, field.kind)} as string)"
+
+
+def column_types(fields: Fields) -> dict[str, DataType]:
+    """Return the types of columns.
+
+    Raises:
+        SchemaError: Headrace has no such type.
+    """
+    return {name: type_of_json(field.kind) for name, field in fields.items()}
 
 
 def _flat_struct(fields: Fields) -> str:

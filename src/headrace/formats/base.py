@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from headrace.errors import OptionError, SchemaError
+from headrace.errors import OptionError, Problem, SchemaError
 from headrace.formats.option_problems import first_problem
 from headrace.schemas.datatypes import DataType
 from headrace.schemas.fields import Schema, walk
@@ -21,8 +22,12 @@ class Format(BaseModel):
     """The name of the format in `format=` and in documents."""
     of_rows: ClassVar[bool] = False
     """True if its files hold typed rows that need no decoding (Parquet)."""
-    default_schema: ClassVar[Schema | None] = None
-    """The schema of a source without one."""
+    is_binary: ClassVar[bool] = False
+    """True if records are bytes that cannot be divided into lines or written as text."""
+    derives_schema: ClassVar[bool] = False
+    """True if the columns follow from the options; a schema then selects some of them."""
+    checks_columns: ClassVar[bool] = False
+    """True if `encoding_problems` checks the columns of a sink, before the first epoch."""
 
     if not TYPE_CHECKING:
 
@@ -32,6 +37,19 @@ class Format(BaseModel):
             except ValidationError as error:
                 problem = first_problem(type(self), error, where=self.name)
                 raise OptionError.of(problem) from None
+
+    @property
+    def default_schema(self) -> Schema | None:
+        """The schema of a source without one; a class variable where the options do not change it."""
+        return None
+
+    def source_problem(self) -> tuple[str, str] | None:
+        """Return the problem and hint if these options cannot decode records."""
+        return None
+
+    def kernel_options(self) -> str:
+        """Return the options for the kernel's decoder and encoder, as JSON; never printed."""
+        return self.model_dump_json(by_alias=True)
 
     def unsupported(self, kind: DataType) -> str:
         """Return a hint if this format cannot hold values of that type; else empty."""
@@ -53,3 +71,11 @@ class Format(BaseModel):
                     location = f"{where}: column `{path}`" if where else f"column `{path}`"
                     raise SchemaError(f"{self.name} cannot hold {kind}", where=location, hint=hint)
         return schema
+
+    def decoder_options(self, schema: Schema) -> str:
+        """Return the options of the kernel's decoder for these columns, as JSON."""
+        return self.kernel_options()
+
+    def encoding_problems(self, columns: Mapping[str, DataType | None]) -> Iterator[Problem]:
+        """Yield the reasons for which a sink cannot encode these columns; None is a type not known yet."""
+        return iter(())

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from headrace.errors import Problem, did_you_mean, without_passwords
+from headrace.errors import OptionError, Problem, did_you_mean, without_passwords
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 def option_problems(
@@ -15,6 +18,18 @@ def option_problems(
 ) -> list[tuple[tuple[str | int, ...], Problem]]:
     """Return the path of each invalid option, by which documents find its line, and the problem."""
     return [(item["loc"], _problem(model, dict(item), where)) for item in error.errors()]
+
+
+def validated(model: type[_Model], options: Mapping[str, Any], *, where: str) -> _Model:
+    """Return a model of options.
+
+    Raises:
+        OptionError: an option is invalid.
+    """
+    try:
+        return model(**options)
+    except ValidationError as error:
+        raise OptionError.of(first_problem(model, error, where=where)) from None
 
 
 def first_problem(model: type[BaseModel], error: ValidationError, *, where: str) -> Problem:
@@ -33,11 +48,8 @@ def _problem(model: type[BaseModel], error: dict[str, Any], where: str) -> Probl
     message = error["msg"].removeprefix("Value error, ")
     if not option:  # the problem is in several options, whose values may hold passwords
         return Problem(where, _lower(message))
-    return Problem(
-        f"{where}: {option}",
-        f"{_lower(message)}, got {without_passwords(repr(value))}",
-        _describe(model, option),
-    )
+    shown = "" if "password" in option else f", got {without_passwords(repr(value))}"
+    return Problem(f"{where}: {option}", f"{_lower(message)}{shown}", _describe(model, option))
 
 
 def _describe(model: type[BaseModel], option: str) -> str:

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from headrace.errors import OptionError, did_you_mean
+from headrace.formats.avro import Avro
 from headrace.formats.base import Format
 from headrace.formats.csv import Csv
 from headrace.formats.json import Json
 from headrace.formats.parquet import Parquet
+from headrace.formats.protobuf import Protobuf
 from headrace.formats.text import Raw, Text
 
-_KINDS: dict[str, type[Format]] = {kind.name: kind for kind in (Csv, Json, Parquet, Raw, Text)}
+_KINDS: dict[str, type[Format]] = {
+    kind.name: kind for kind in (Avro, Csv, Json, Parquet, Protobuf, Raw, Text)
+}
 
 
 def names() -> tuple[str, ...]:

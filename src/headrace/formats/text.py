@@ -41,4 +41,5 @@ class Raw(_OneColumn):
     """
 
     name: ClassVar[str] = "raw"
+    is_binary: ClassVar[bool] = True
     default_schema: ClassVar[Schema | None] = Schema.of("value binary")

@@ -102,7 +102,7 @@ def decode_records(
     column = classes.Decode.column(
         format.name,
         columns.ddl,
-        format.model_dump_json(),
+        format.decoder_options(columns),
         on_error,
         collector,
         *(java_column(F.col(c)) for c in _RECORD),

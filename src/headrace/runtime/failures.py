@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from headrace.connectors.retry import find_problem
+from headrace.connectors.row_encoding import as_encoding_error
 from headrace.errors import HeadraceError, SourceError
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
@@ -23,8 +25,11 @@ _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<func
 def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     """Return the error of a query with location, problem and hint, without the stack trace."""
     text = str(error)
+    if encoding_error := as_encoding_error(error):
+        return encoding_error
+    portable = find_problem(text)
     problems = (connector.explain_failure(text) for connector in graph.connectors)
-    if problem := next(filter(None, problems), None):
+    if problem := portable if portable and portable.where else next(filter(None, problems), None):
         return SourceError.of(problem)
     translated = as_source_error(error) or as_aggregate_error(error) or as_user_code_error(graph, error)
     if translated is not None:

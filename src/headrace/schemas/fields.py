@@ -119,20 +119,20 @@ def _parse_entry(name: str, kind: Any, where: str) -> Field:
 def _struct(value: Mapping[str, Any]) -> Struct:
     return Struct(
         tuple(
-            Field(f["name"], _from_json(f["type"]), f["nullable"], f.get("metadata", {}).get("comment", ""))
+            Field(f["name"], type_of_json(f["type"]), f["nullable"], f.get("metadata", {}).get("comment", ""))
             for f in value["fields"]
         )
     )
 
 
-def _from_json(value: Any) -> DataType:
-    """Return the type of Spark's JSON form."""
+def type_of_json(value: Any) -> DataType:
+    """Return the type of Spark's JSON form of a type."""
     if isinstance(value, str):
         return ddl.parse_type(value)
     if value["type"] == "array":
-        return Array(_from_json(value["elementType"]))
+        return Array(type_of_json(value["elementType"]))
     if value["type"] == "map":
-        return Map(_from_json(value["keyType"]), _from_json(value["valueType"]))
+        return Map(type_of_json(value["keyType"]), type_of_json(value["valueType"]))
     if value["type"] == "struct":
         return _struct(value)
     raise SchemaError(f"unsupported type {json.dumps(value)}", hint="use Spark's built-in types")

@@ -45,13 +45,14 @@ class Jar:
     @property
     def path(self) -> str:
         """Return the path of the jar in a Maven repository and in the cache."""
-        group, artifact, version = self.maven.split(":")
+        group, artifact, version = self.maven.partition("@")[0].split(":")[:3]
         return f"{group.replace('.', '/')}/{artifact}/{version}/{self.name}"
 
     @property
     def name(self) -> str:
-        _, artifact, version = self.maven.split(":")
-        return f"{artifact}-{version}.jar"
+        """Return the name of the file; coordinates may end with classifier and type, `:all@tar.gz`."""
+        coordinates, _, suffix = self.maven.partition("@")
+        return f"{'-'.join(coordinates.split(':')[1:])}.{suffix or 'jar'}"
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _pin(coordinates: str, repository: str) -> str:
-    if coordinates.count(":") != 2:
+    if coordinates.count(":") not in (2, 3):
         raise OptionError(f"expected GROUP:ARTIFACT:VERSION, got {coordinates!r}", where="jars pin")
     address = f"{repository}/{Jar(coordinates, '', 0).path}"
     try:

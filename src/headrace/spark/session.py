@@ -21,7 +21,7 @@ from headrace.spark.cluster import (
     fit_partitions,
     is_on_this_machine,
 )
-from headrace.spark.gateway import JavaError, has_class, kernel
+from headrace.spark.gateway import JavaError, has_class, java_session, kernel
 from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
 from headrace.spark.launch import active_session, cores, start, submitted_settings
 from headrace.spark.package_archive import build_archive
@@ -209,6 +209,7 @@ def _verify_kernel(session: SparkSession, jar: Path) -> None:
             hint="restart this Python process",
         )
     _test_compatibility(session)
+    kernel(session).encode.Encode.prepare(java_session(session))
 
 
 def _test_compatibility(session: SparkSession) -> None:

@@ -155,7 +155,8 @@ class Pipeline:
         Args:
             name: its name, in errors, metrics, checkpoints and SQL.
             connector: from `connect`.
-            format: the format of records: `"json"`, `"csv"`, `"text"`, `"raw"`, or a format with options.
+            format: the format of records: `"json"`, `"avro"`, `"csv"`, `"text"`, `"raw"`, or
+                with options.
             schema: the columns, as Spark's DDL text, a dataclass or a pydantic model.
             on_error: for a record that cannot be decoded: `"divert"` sends it to `.dead_letters`, `"skip"`
                 counts it, `"fail"` stops the run.

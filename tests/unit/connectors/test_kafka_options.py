@@ -57,7 +57,10 @@ def kafka(**options: Any) -> connect.kafka:
             "kafka: settings: `group.id` is set by the connector's own options",
         ),
         ({"settings": "a=b"}, "kafka: settings: expected names with values, such as {client.id: fraud}"),
-        ({"format": "parquet"}, "kafka: format: parquet is a format of files: use json, csv, text or raw"),
+        (
+            {"format": "parquet"},
+            "kafka: format: parquet is a format of files: use json, avro, csv, protobuf, text or raw",
+        ),
         ({"retractions": "tombstones"}, "kafka: tombstones need a key: set `key`"),
         ({"servers": "h:9092,g"}, "kafka: servers: expected host:port, several with commas, got 'h:9092,g'"),
     ],

@@ -12,7 +12,7 @@ from headrace.formats import Schema
 
 
 def test_each_format_is_found_by_its_name() -> None:
-    assert formats.names() == ("csv", "json", "parquet", "raw", "text")
+    assert formats.names() == ("avro", "csv", "json", "parquet", "protobuf", "raw", "text")
     assert [formats.get(name).name for name in formats.names()] == list(formats.names())
 
 
@@ -25,7 +25,10 @@ def test_a_format_is_given_as_a_name_a_mapping_or_itself() -> None:
 
 
 REFUSALS: list[tuple[Any, str]] = [
-    ("jsn", "unknown format `jsn`\n  hint: did you mean `json`? Known: csv, json, parquet, raw, text"),
+    (
+        "jsn",
+        "unknown format `jsn`\n  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text",
+    ),
     (42, 'expected a format, got 42\n  hint: write format="json"'),
     ({"csv": 3}, "expected a format, got {'csv': 3}"),
     ({"csv": {"delimeter": ";"}}, "csv: unknown option `delimeter`\n  hint: did you mean `delimiter`?"),

@@ -20,6 +20,7 @@ from headrace import formats
 from headrace.connectors.base import Carries, Connector, Guarantee, Reader, Role, WriteMode, Writer
 from headrace.connectors.options import FormatOption, NamesOption, PathOption, SchemaOption
 from headrace.connectors.roles import ReadOption, SinkOption, SourceOption
+from headrace.errors import OptionError
 from headrace.formats import Format, Schema
 
 _BY_SUFFIX = {
@@ -76,6 +77,8 @@ class Files(Connector):
     def _check_format(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.name == "raw":
             raise ValueError("files consist of lines: use `text`, whose column can be cast to binary")
+        if chosen is not None and chosen.is_binary:
+            raise ValueError(_messages_only(chosen))
         return chosen
 
     def model_post_init(self, _: Any) -> None:
@@ -97,6 +100,8 @@ class Files(Connector):
         return self.columns if isinstance(self.columns, Schema) else None
 
     def with_format(self, chosen: Format | None) -> Connector:
+        if chosen is not None and chosen.is_binary and chosen.name != "raw":
+            raise OptionError(_messages_only(chosen), where="files: format")
         # Only Parquet changes what the frame carries; the decoder handles other formats.
         if chosen is None or not chosen.of_rows or self.encoding == chosen:
             return self
@@ -140,6 +145,10 @@ class Files(Connector):
         from headrace.connectors.files.sink import FilesWriter
 
         return FilesWriter(self)
+
+
+def _messages_only(chosen: Format) -> str:
+    return f"{chosen.name} is a format of messages: use json, csv, text or parquet"
 
 
 def _suffix(path: str) -> str:

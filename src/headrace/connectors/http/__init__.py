@@ -127,7 +127,7 @@ class Http(LoggedSource):
     )
     metadata: SourceOption[MetadataOption] = metadata_field(metadata_types, "{client: sent_by}")
     format: SourceOption[FormatOption] = Field(
-        default=None, description="The format of records: json, csv, text or raw"
+        default=None, description="The format of records: json, avro, csv, protobuf, text or raw"
     )
 
     @model_validator(mode="after")

@@ -6,11 +6,20 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.formats import Format
+
 _SPACE = " \t\r\n"
 
 
 class BodyError(ValueError):
     """The body cannot be divided into records; the text is the reason, for the client."""
+
+
+def body_encoding(chosen: Format | None) -> str:
+    """Return how a body is divided: `json` if no format is set, `raw` if it is one binary record."""
+    if chosen is None:
+        return "json"
+    return "raw" if chosen.is_binary else chosen.name
 
 
 def split_body(body: bytes, content_type: str, encoding: str) -> list[bytes]:

@@ -14,7 +14,7 @@ import httpx
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.durable_files import read_json, write_json
-from headrace.connectors.http.bodies import BodyError, find_items, split_body
+from headrace.connectors.http.bodies import BodyError, body_encoding, find_items, split_body
 from headrace.connectors.network.requests import is_temporary, token_header
 from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, LogFullError, Message, MessageTooLargeError
@@ -43,7 +43,7 @@ class PullReceiver:
 
     def __init__(self, options: Http, context: ReadContext) -> None:
         self._options, self._source = options, context.source
-        self._encoding = context.format.name if context.format is not None else "json"
+        self._encoding = body_encoding(context.format)
         self._path = Path(context.directory) / "poll.json"
         self._state = PollState(**read_json(self._path, {}))
         self._stopped, self._polled = threading.Event(), threading.Event()

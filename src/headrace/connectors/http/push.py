@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from headrace.connectors.base import ReadContext
-from headrace.connectors.http.bodies import BodyError, split_body
+from headrace.connectors.http.bodies import BodyError, body_encoding, split_body
 from headrace.connectors.network.web_server import WebServer, is_authorized
 from headrace.connectors.options import bytes_of, seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, Message, MessageTooLargeError
@@ -30,7 +30,7 @@ class PushReceiver:
 
     def __init__(self, options: Http, context: ReadContext) -> None:
         self._options, self._source = options, context.source
-        self._encoding = context.format.name if context.format is not None else "json"
+        self._encoding = body_encoding(context.format)
         self._log: WriteAheadLog | None = None
         self._server: WebServer | None = None
         self._bucket = TokenBucket(options.rate_limit)

@@ -120,8 +120,8 @@ class Kafka(MetadataSource):
     )
     format: FormatOption = Field(
         default=None,
-        description="The format of values: json, csv, or text and raw for one column; default of a sink: "
-        "json",
+        description="The format of values: json, avro, csv, protobuf, or text and raw for one column; "
+        "default of a sink: json",
     )
     key: SinkOption[NamesOption] = Field(
         default=(), description="The columns of the key: one column as text, several as a JSON object"
@@ -184,7 +184,9 @@ class Kafka(MetadataSource):
     @classmethod
     def _check_format(cls, chosen: Format | None) -> Format | None:
         if chosen is not None and chosen.of_rows:
-            raise ValueError(f"{chosen.name} is a format of files: use json, csv, text or raw")
+            raise ValueError(
+                f"{chosen.name} is a format of files: use json, avro, csv, protobuf, text or raw"
+            )
         return chosen
 
     @model_validator(mode="after")
@@ -199,6 +201,10 @@ class Kafka(MetadataSource):
         if self.retractions == "tombstones" and not self.key:
             raise ValueError("tombstones need a key: set `key`")
         return self
+
+    @property
+    def address_columns(self) -> tuple[str, ...]:
+        return tuple(filter(None, (self.topic_column, self.partition_column, *self.headers)))
 
     @property
     def source_guarantee(self) -> Guarantee:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten
 from headrace.connectors.base import DELETED
-from headrace.connectors.row_encoding import Fields, encode_bytes, encode_object, encode_value, find_column
-from headrace.formats import Format
+from headrace.connectors.row_encoding import Fields, encode_bytes, encode_columns, encode_object, find_column
 
 if TYPE_CHECKING:
     from headrace.connectors.kafka import Kafka
@@ -59,10 +58,7 @@ def _headers(names: Iterable[str], fields: Fields) -> str:
 
 
 def _value(options: Kafka, fields: Fields, where: str) -> str:
-    excluded = {options.topic_column, options.partition_column, *options.headers, DELETED}
-    names = list(options.value) or [name for name in fields if name not in excluded]
-    chosen = options.format if isinstance(options.format, Format) else None
-    value = f"cast({encode_value(chosen, {n: fields[n] for n in names}, where)} as binary)"
+    value = f"cast({encode_columns(options, fields, where, topic=options.topic)} as binary)"
     if DELETED in fields:
         return f"if({fields[DELETED].path}, cast(null as binary), {value})"
     if options.retractions == "tombstones" and "pane" in fields:

@@ -10,7 +10,8 @@ from headrace.connectors.base import WriteContext, require_open
 from headrace.connectors.kafka import records
 from headrace.connectors.kafka.admin import KafkaAdmin, MissingTopicError
 from headrace.connectors.kafka.errors import is_fenced, root_cause, translate_error
-from headrace.connectors.row_encoding import fields_of
+from headrace.connectors.network.writer_schemas import forget_writer_schemas
+from headrace.connectors.row_encoding import as_encoding_error, fields_of
 from headrace.errors import DeliveryError, FencedError
 from headrace.spark.gateway import GatewayError, session_of_thread
 
@@ -45,6 +46,7 @@ class TopicWriter:
             raise DeliveryError(reason, where=context.sink)
 
     def _prepare_topics(self, *, ledger: bool) -> None:
+        forget_writer_schemas()
         admin = KafkaAdmin(session_of_thread(), self._options)
         try:
             if ledger:
@@ -70,6 +72,8 @@ class TopicWriter:
             hint = f"{error.hint}; partitions=4 creates it"
             raise DeliveryError(str(error), where=self._active_context.sink, hint=hint) from None
         except (GatewayError, PySparkException) as error:
+            if encoding_error := as_encoding_error(error, self._active_context.sink):
+                raise encoding_error from error
             if is_fenced(str(error)):
                 raise self._fencing_error(what) from error
             problem = translate_error(str(error), servers)

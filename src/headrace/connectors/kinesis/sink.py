@@ -33,7 +33,7 @@ class KinesisPublisher:
     def expressions(self, fields: Fields) -> list[str]:
         """Return the expressions of partition key and record."""
         options, where = self._options, self._sink
-        value = encode_columns(options.format, fields, options.value, where)
+        value = encode_columns(options, fields, where)
         return [template_expression(options.partition_key, fields, where), f"cast({value} as binary)"]
 
     def open(self) -> None:

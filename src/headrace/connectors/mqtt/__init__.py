@@ -153,6 +153,10 @@ class Mqtt(LoggedSource):
         """The columns from which a sink computes the topic."""
         return template_columns(self.topic or "")
 
+    @property
+    def address_columns(self) -> tuple[str, ...]:
+        return (*self.template_columns, *self.user_properties)
+
     def receiver(self, context: ReadContext) -> Receiver:
         require_package("paho", extra="mqtt")
         from headrace.connectors.mqtt.receiver import MqttReceiver

@@ -41,8 +41,7 @@ class MqttPublisher:
     def expressions(self, fields: Fields) -> list[str]:
         """Return the expressions of topic, payload and user properties."""
         options, where = self._options, self._sink
-        excluded = (*options.template_columns, *options.user_properties)
-        value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
+        value = encode_columns(options, fields, where)
         return [
             template_expression(options.topic or "", fields, where),
             f"cast({value} as binary)",

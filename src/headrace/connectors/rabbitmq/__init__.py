@@ -124,6 +124,10 @@ class RabbitMQ(LoggedSource):
         """The columns from which a sink computes the routing key."""
         return template_columns(self.routing_key)
 
+    @property
+    def address_columns(self) -> tuple[str, ...]:
+        return (*self.template_columns, *self.headers)
+
     def stream_problem(self) -> tuple[str, str] | None:
         return None if self.queue else ("no queue is set", 'add queue="orders"')
 

@@ -33,8 +33,7 @@ class RabbitPublisher:
     def expressions(self, fields: Fields) -> list[str]:
         """Return the expressions of routing key, body and headers."""
         options, where = self._options, self._context.sink
-        excluded = (*options.template_columns, *options.headers)
-        value = encode_columns(options.format, fields, options.value, where, exclude=excluded)
+        value = encode_columns(options, fields, where)
         return [
             template_expression(options.routing_key, fields, where),
             f"cast({value} as binary)",

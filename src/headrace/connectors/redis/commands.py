@@ -62,7 +62,9 @@ def _content(options: Redis, fields: Fields, where: str) -> str:
         return encode_value(options.encoding, chosen, where)
     if options.encoding is not None or options.field is not None:
         record = encode_value(options.encoding, chosen, where)
-        return f"map({literal(options.field or 'value')}, cast({record} as string))"
+        binary = options.encoding is not None and options.encoding.is_binary
+        text = record if binary else f"cast({record} as string)"
+        return f"map({literal(options.field or 'value')}, {text})"
     pairs = (f"{literal(name)}, {encode_text(field)}" for name, field in chosen.items())
     return f"map_filter(map({', '.join(pairs)}), (k, v) -> v is not null)"
 

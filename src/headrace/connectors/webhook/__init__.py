@@ -58,7 +58,7 @@ class Webhook(Connector):
         default={}, description="Headers of each request, such as `{X-Api-Key: ${API_KEY}}`"
     )
     format: FormatOption = Field(
-        default=None, description="The format of bodies: json, csv, text or raw; default: json"
+        default=None, description="The format of bodies: json, csv, protobuf, text or raw; default: json"
     )
     value: NamesOption = Field(
         default=(), description="The columns of the body; default: all except those of the address"
@@ -82,14 +82,18 @@ class Webhook(Connector):
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
-        if self.batch is not None and isinstance(self.format, Format) and self.format.name == "raw":
-            raise ValueError("raw rows cannot share a request: remove `batch`")
+        if self.batch is not None and isinstance(self.format, Format) and self.format.is_binary:
+            raise ValueError(f"{self.format.name} rows cannot share a request: remove `batch`")
         return self
 
     @property
     def template_columns(self) -> tuple[str, ...]:
         """The columns whose values are in the address."""
         return template_columns(self.url)
+
+    @property
+    def address_columns(self) -> tuple[str, ...]:
+        return self.template_columns
 
     @property
     def address(self) -> str:

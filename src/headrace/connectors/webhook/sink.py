@@ -73,7 +73,7 @@ class WebhookPublisher:
         options, where = self._options, self._context.sink
         columns = options.template_columns
         values = (template_expression(f"{{{name}}}", fields, where) for name in columns)
-        value = encode_columns(options.format, fields, options.value, where, exclude=columns)
+        value = encode_columns(options, fields, where)
         return [
             f"cast(array({', '.join(values)}) as array<string>)",
             f"cast({value} as binary)",

@@ -65,7 +65,7 @@ class Broadcaster:
         return len(self._clients)
 
     def expressions(self, fields: Fields) -> list[str]:
-        return [encode_columns(self._options.format, fields, self._options.value, self._sink)]
+        return [encode_columns(self._options, fields, self._sink)]
 
     def open(self) -> None:
         path = self._options.path

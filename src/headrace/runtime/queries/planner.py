@@ -16,7 +16,8 @@ from headrace.checkpoints.layout import checkpoint_of, has_pending_firing
 from headrace.checkpoints.signatures import Signature, write_signature
 from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Writer
-from headrace.errors import PlanError, Problem
+from headrace.connectors.row_encoding import column_types, fields_of
+from headrace.errors import PlanError, Problem, SchemaError
 from headrace.lowering.expressions import POSITION
 from headrace.lowering.lowering import Lowering, keep_frame
 from headrace.lowering.sources import StreamInputs
@@ -220,6 +221,9 @@ class QueryPlanner:
                 problems += error.problems
             else:
                 problems += self._duplicate_columns(ref)
+        for binding in delivery.sinks:
+            if not problems and isinstance(sink := self.graph.nodes.get(binding.name), Sink):
+                problems += self._encoding_problems(sink, binding.prepare(lowering.frame(sink.input), 0))
         if problems:
             raise PlanError(problems)
 
@@ -229,6 +233,18 @@ class QueryPlanner:
         names = duplicates(self._schemas[ref].fieldNames())
         hint = self.graph[ref.step].duplicate_hint
         return [Problem(where, f"two columns are called `{name}`", hint) for name in names]
+
+    def _encoding_problems(self, sink: Sink, frame: DataFrame) -> list[Problem]:
+        """Return the columns of a sink that its format cannot encode, with the types of Spark's analysis."""
+        if not sink.checks_columns:
+            return []
+        where = self.graph.where(sink)
+        try:
+            types = column_types(fields_of(frame.schema.jsonValue()))
+            problems = list(sink.encoding_problems(types))
+        except SchemaError as error:
+            problems = [error.problem]
+        return [Problem(f"{where}: {problem.where}", problem.what, problem.hint) for problem in problems]
 
 
 def exchange_readers(directory: Path, planned: list[PlannedQuery]) -> dict[Path, list[Path]]:

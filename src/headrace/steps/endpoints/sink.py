@@ -10,8 +10,13 @@ from pydantic import Field
 
 from headrace.connectors.base import Connector, Role, WriteMode
 from headrace.connectors.roles import check_role
+from headrace.connectors.row_encoding import message_columns
+from headrace.errors import Problem
+from headrace.formats import Format
+from headrace.schemas.datatypes import DataType
 from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
+from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.grammar.options import ConnectorModel
 from headrace.steps.grammar.values import Reference
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier, unknown_columns
@@ -61,8 +66,32 @@ class Sink(Node):
                 continue
             names = (value,) if isinstance(value, str) else tuple(value)
             yield from unknown_columns(names, columns, option, (option,))
+        yield from self._check_encoding(plan.facts(self.input))
         used = (name.split(".")[0] for name in getattr(self.connector, "template_columns", ()))
         yield from unknown_columns(used, columns, "template")
+
+    def _check_encoding(self, facts: Facts) -> Iterator[Finding]:
+        """Check the columns against the format, as far as names and types are declared."""
+        if facts.columns is None or not self.checks_columns:
+            return
+        upserts = facts.change == "table" and getattr(self.connector, "key", None)
+        names = [name for name in facts.columns if not (upserts and name == CHANGE)]
+        types = {name: _declared_type(facts, name) for name in names}
+        for problem in self.encoding_problems(types):
+            yield Finding(f"{problem.where}: {problem.what}", problem.hint, ("value", "format"))
+
+    @property
+    def checks_columns(self) -> bool:
+        """True if its format checks the columns before the first epoch."""
+        chosen = getattr(self.connector, "format", None)
+        return isinstance(chosen, Format) and chosen.checks_columns
+
+    def encoding_problems(self, columns: Mapping[str, DataType | None]) -> Iterator[Problem]:
+        """Yield the reasons for which the format cannot encode rows with these columns."""
+        chosen = getattr(self.connector, "format", None)
+        if isinstance(chosen, Format):
+            names = message_columns(self.connector, columns)
+            yield from chosen.encoding_problems({name: columns[name] for name in names if name in columns})
 
     def _check_mode(self, plan: Plan) -> Iterator[Finding]:
         change = plan.facts(self.input).change
@@ -108,6 +137,10 @@ class Sink(Node):
 
     def description(self) -> list[str]:
         return [describe_connector(self.connector), f"mode {self.mode}" if self.mode else ""]
+
+
+def _declared_type(facts: Facts, name: str) -> DataType | None:
+    return facts.schema[name].type if facts.schema is not None and name in facts.schema else None
 
 
 class SinkModel(ConnectorModel):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from headrace.connectors.base import Connector, Role
 from headrace.connectors.roles import check_override, check_role
-from headrace.errors import OptionError
+from headrace.errors import OptionError, SchemaError
 from headrace.formats import Format
 from headrace.formats import of as format_of
 from headrace.schemas.fields import Schema
@@ -61,13 +61,23 @@ class Source(Node):
         elif problem := connector.stream_problem():
             yield Finding(*problem)
         if connector.carries == "bytes" and self.format is None:
-            hint = 'add format="json", "csv", "text" or "raw"'
+            hint = 'add format="json", "avro", "csv", "protobuf", "text" or "raw"'
             yield Finding(f"{connector.kind} delivers bytes; set `format`", hint)
+        elif connector.carries == "bytes" and self.format and (problem := self.format.source_problem()):
+            yield Finding(*problem)
+        elif self.format is not None and self.format.derives_schema:
+            yield from self._check_columns(self.format)
         elif self.schema is None and (self.format is None or self.format.default_schema is None):
             hint = 'add schema="id string, at timestamp, ...", a dataclass or a pydantic model'
             yield Finding("schema is missing", hint)
         if self.on_error not in get_args(OnError):
             yield Finding(f"expected on_error to be fail, skip or divert, got {self.on_error!r}")
+
+    def _check_columns(self, chosen: Format) -> Iterator[Finding]:
+        try:
+            chosen.check_schema(self.schema)
+        except SchemaError as error:
+            yield Finding(f"{error.where}: {error.what}".removeprefix(": "), error.hint, ("schema", "format"))
 
     def tier(self, plan: Plan) -> Tier:
         if self.connector.driver_side:

@@ -20,7 +20,7 @@ from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.lookup import Lookup
 from headrace.testing.sample_run.inputs import Line, parse, place_of, read_object
-from headrace.testing.transcripts.script import decodes, schema_of
+from headrace.testing.transcripts.script import decodes, record_format, schema_of
 from headrace.testing.transcripts.values import micros_of_plain
 from headrace.yaml.errors import ErrorCollector, raise_problem
 
@@ -64,7 +64,7 @@ def _source(node: Source, lines: Lines) -> Source:
     if not decodes(node):
         memory = MemoryChanges() if node.connector.captures_changes else Memory()
         return replace(node, connector=memory, format=None, schema=schema)
-    chosen = node.format if schema == schema_of(node) else _json(node.format)
+    chosen = record_format(node) if schema == schema_of(node) else _json(node.format)
     return replace(node, connector=Memory().with_format(chosen), format=chosen, schema=schema)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from headrace.formats import Format, Json, Raw
 from headrace.plan.graph import Graph
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
@@ -121,6 +122,12 @@ def only(graph: Graph, kind: type[Any]) -> Any:
     """Return the only node of a kind."""
     [node] = graph.of(kind)
     return node
+
+
+def record_format(source: Source) -> Format | None:
+    """Return the format of a script's records: that of the source, or JSON instead of Avro and Protobuf."""
+    chosen = source.format
+    return Json() if chosen is not None and chosen.is_binary and not isinstance(chosen, Raw) else chosen
 
 
 def decodes(source: Source) -> bool:

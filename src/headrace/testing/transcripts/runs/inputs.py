@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from headrace.schemas.datatypes import Field, Scalar, Struct
 from headrace.schemas.fields import Schema
 from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
-from headrace.testing.transcripts.script import decodes, schema_of
+from headrace.testing.transcripts.script import decodes, record_format, schema_of
 from headrace.yaml.positions import Fields, Value, plain
 from headrace.yaml.rules import rules_of_tree
 
@@ -95,6 +96,9 @@ class ScriptedInputs(StreamInputs):
 
     def rules(self, node: MatchRules) -> RuleTable:
         return self.tables.get(node.name) or super().rules(node)
+
+    def source(self, node: Source) -> DataFrame:
+        return super().source(replace(node, format=record_format(node)))
 
     def _read(self, node: Source) -> DataFrame:
         return self.feeds[node.name].stream(self.spark)

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.headrace.decode
 
+import com.fasterxml.jackson.databind.ObjectMapper
+
 import org.apache.spark.SparkException
 import org.apache.spark.sql.Column
 import org.apache.spark.sql.catalyst.InternalRow
@@ -8,12 +10,19 @@ import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCo
 import org.apache.spark.sql.catalyst.expressions.{Expression, Nondeterministic}
 import org.apache.spark.sql.catalyst.trees.TernaryLike
 import org.apache.spark.sql.classic.ExpressionUtils
+import org.apache.spark.sql.headrace.decode.registry.RegistryFailure
 import org.apache.spark.sql.types.{DataType, StructType}
 import org.apache.spark.unsafe.types.UTF8String
 
-/** How the records of a source are decoded, and the policy for errors. */
-final case class DecodeSpec(format: String, schema: StructType, options: DecodeOptions, policy: String,
-    source: String)
+/**
+ * How the records of a source are decoded, and the policy for errors.
+ *
+ * @param options of the format, as JSON; they may hold a password, so they are not printed
+ */
+final case class DecodeSpec(format: String, schema: StructType, options: String, policy: String,
+    source: String) {
+  override def toString: String = format
+}
 
 /**
  * Decodes the bytes of a record to a struct; null on an error unless the policy is to fail.
@@ -48,6 +57,7 @@ case class Decode(value: Expression, partition: Expression, position: Expression
         val place = if (position == Decode.NoPosition) null else Long.box(position)
         divert(bytes, error, if (partition == null) null else partition.toString, place)
         null
+      case failure: RegistryFailure => throw new ServerFailure(spec.source, failure.reason, failure.hint)
     }
 
   def restart(): Unit = decoder.restart()
@@ -88,6 +98,14 @@ case class Decode(value: Expression, partition: Expression, position: Expression
 final class DecodeFailure(source: String, partition: String, position: java.lang.Long, reason: String)
     extends SparkException(s"source `$source`, partition $partition, position $position: $reason")
 
+/** A server that decoding depends on is unavailable. Python reads the problem from the message (`retry.find_problem`). */
+final class ServerFailure(source: String, reason: String, hint: String) extends SparkException(
+      s"server error: ${ServerFailure.json.writeValueAsString(Array(source, reason, hint))}")
+
+object ServerFailure {
+  private lazy val json = new ObjectMapper
+}
+
 object Decode {
   private val NoPosition = -1L
 
@@ -95,7 +113,7 @@ object Decode {
   def column(format: String, schemaDdl: String, optionsJson: String, policy: String,
       collector: DeadLetterCollector, value: Column, partition: Column, position: Column): Column = {
     val schema = StructType.fromDDL(schemaDdl)
-    val spec = DecodeSpec(format, schema, DecodeOptions.parse(optionsJson), policy, collector.source)
+    val spec = DecodeSpec(format, schema, optionsJson, policy, collector.source)
     ExpressionUtils.column(Decode(ExpressionUtils.expression(value), ExpressionUtils.expression(partition),
         ExpressionUtils.expression(position), spec, collector))
   }

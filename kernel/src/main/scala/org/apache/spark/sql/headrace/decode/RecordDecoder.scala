@@ -23,17 +23,23 @@ trait RecordDecoder {
 }
 
 object RecordDecoder {
-  /** Creates the decoder of a format. */
-  def apply(format: String, schema: StructType, options: DecodeOptions): RecordDecoder = format match {
-    case "json" => new JsonDecoder(schema, options)
-    case "csv" => new CsvDecoder(schema, options)
+  /**
+   * Creates the decoder of a format.
+   *
+   * @param options the JSON of Python's `Format.kernel_options`
+   */
+  def apply(format: String, schema: StructType, options: String): RecordDecoder = format match {
+    case "json" => new JsonDecoder(schema, DecodeOptions.parse(options))
+    case "csv" => new CsvDecoder(schema, DecodeOptions.parse(options))
+    case "avro" => new AvroDecoder(schema, AvroOptions.parse(options))
+    case "protobuf" => ProtobufDecoder(options)
     case "text" => TextDecoder
     case "raw" => RawDecoder
     case other => throw new IllegalArgumentException(s"there is no decoder for the format `$other`")
   }
 }
 
-/** Options of all formats, with the defaults of Python's option models. */
+/** Options of JSON and CSV, with the defaults of Python's option models. */
 final case class DecodeOptions(timestampFormat: Option[String] = None, dateFormat: Option[String] = None,
     epoch: String = "seconds", rejectUnknown: Boolean = false, delimiter: Char = ',', quote: Char = '"',
     escape: Char = '"', header: Boolean = false, nullText: String = "")

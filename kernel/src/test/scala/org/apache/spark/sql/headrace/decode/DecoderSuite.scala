@@ -10,7 +10,7 @@ class DecoderSuite extends munit.FunSuite {
   private val schema = StructType.fromDDL("name string, n int, at timestamp, x double")
   private val partition = UTF8String.fromString("p")
 
-  private def decode(format: String, text: String, options: DecodeOptions = DecodeOptions()) =
+  private def decode(format: String, text: String, options: String = "{}") =
     RecordDecoder(format, schema, options).decode(text.getBytes(UTF_8), partition, 1L)
 
   private def values(row: InternalRow): Seq[Any] = row.toSeq(schema).map {

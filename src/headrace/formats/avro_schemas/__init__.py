@@ -1,0 +1,1 @@
+"""Avro schemas: their types, and the conversion from and to columns, without a JVM."""
