@@ -214,3 +214,8 @@ def test_the_command_states_what_it_cannot_pin(
 ) -> None:
     assert jars.main(["pin", coordinates, "--mirror", repository.url]) == 1
     assert text in capsys.readouterr().err
+
+
+def test_coordinates_may_have_a_classifier_and_another_type() -> None:
+    archive = jars.Jar("io.apicurio:apicurio-registry-app:3.3.3:all@tar.gz", "", 0)
+    assert archive.path == ("io/apicurio/apicurio-registry-app/3.3.3/apicurio-registry-app-3.3.3-all.tar.gz")
