@@ -9,7 +9,7 @@ or invalid option raises `OptionError` immediately, without Spark.
 """
 
 from headrace.connectors.console import Console as console  # noqa: N813
-from headrace.connectors.delta import Delta as delta  # noqa: N813
+from headrace.connectors.delta import DeltaLake as delta  # noqa: N813
 from headrace.connectors.files import Files as files  # noqa: N813
 from headrace.connectors.generator import Generator as generator  # noqa: N813
 from headrace.connectors.http import Http as http  # noqa: N813

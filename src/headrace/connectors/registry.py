@@ -11,7 +11,7 @@ from headrace.errors import OptionError, did_you_mean
 
 _BUILT_IN = {
     "console": "headrace.connectors.console:Console",
-    "delta": "headrace.connectors.delta:Delta",
+    "delta": "headrace.connectors.delta:DeltaLake",
     "files": "headrace.connectors.files:Files",
     "generator": "headrace.connectors.generator:Generator",
     "http": "headrace.connectors.http:Http",

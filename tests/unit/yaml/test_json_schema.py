@@ -30,6 +30,11 @@ def validator() -> Draft202012Validator:
     return Draft202012Validator(schema)
 
 
+def test_every_reference_has_a_definition() -> None:
+    references = set(re.findall(r'"#/\$defs/([^"]+)"', json_text()))
+    assert references <= set(json.loads(json_text())["$defs"])
+
+
 def faults(validator: Draft202012Validator, text: str) -> list[str]:
     return [error.message for error in validator.iter_errors(YAML(typ="safe", pure=True).load(text))]
 

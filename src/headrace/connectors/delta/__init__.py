@@ -60,7 +60,7 @@ StartOption = Annotated[
 """Validated as `earliest`, `latest`, `{"version": number}` or `{"time": ISO text}`."""
 
 
-class Delta(DriverSource):
+class DeltaLake(DriverSource):
     """A Delta Lake table; a sink creates it, or adds columns that an existing table lacks.
 
     Without a `key`, every row is appended, including retractions (marked by `pane.retraction`); mode
@@ -69,9 +69,9 @@ class Delta(DriverSource):
     these rows on the driver, and rewrites the files that hold their keys. Needs the extra `delta`, also on
     the executors.
 
-    >>> Delta(path="lake/totals", partition_by="country").partition_by
+    >>> DeltaLake(path="lake/totals", partition_by="country").partition_by
     ('country',)
-    >>> Delta(path="s3://lake/orders", start={"version": 12}).start
+    >>> DeltaLake(path="s3://lake/orders", start={"version": 12}).start
     {'version': 12}
     """
 

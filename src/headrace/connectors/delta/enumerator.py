@@ -16,13 +16,13 @@ from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import ReconnectingSession
 
 if TYPE_CHECKING:
-    from headrace.connectors.delta import Delta
+    from headrace.connectors.delta import DeltaLake
 
 
 class VersionEnumerator:
     """The split enumerator of a table."""
 
-    def __init__(self, options: Delta, source: str) -> None:
+    def __init__(self, options: DeltaLake, source: str) -> None:
         self._options = options
         self._every = seconds_of(options.every)
         self._session: ReconnectingSession[Session] = ReconnectingSession(

@@ -32,13 +32,13 @@ from headrace.schemas.fields import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from headrace.connectors.delta import Delta
+    from headrace.connectors.delta import DeltaLake
 
 
 class DeltaWriter(LedgerWriter):
     """Delivers the epochs of one sink to a table."""
 
-    def __init__(self, options: Delta) -> None:
+    def __init__(self, options: DeltaLake) -> None:
         self._options, self._location = options, options.location
         self._context: WriteContext | None = None
         self._storage: TransactionLedger | None = None

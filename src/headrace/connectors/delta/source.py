@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow import RecordBatch
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.connectors.delta import Delta
+    from headrace.connectors.delta import DeltaLake
 
 _FILE, _ROW = "__file", "__row"
 
@@ -30,7 +30,7 @@ _FILE, _ROW = "__file", "__row"
 class DeltaReader(DriverReader):
     """Reads one table. Columns have the types of the source's schema or, without one, those of the table."""
 
-    def __init__(self, options: Delta) -> None:
+    def __init__(self, options: DeltaLake) -> None:
         super().__init__()
         self._options, self._location = options, options.location
 
