@@ -95,7 +95,8 @@ class _Reader:
                 )
             else:
                 empty = item.start_mark.index == item.end_mark.index and item.anchor is None
-                value = Scalar(where, "", None) if empty else self.value(item)  # its mark is the next token
+                below = item.start_mark.line > key.start_mark.line  # the mark of no value is the next token
+                value = Scalar(where, "", None) if empty and below else self.value(item)
                 own[key.value] = KeyedValue(where, value)
         return {**{k: v for k, v in merged.items() if k not in own}, **own}
 

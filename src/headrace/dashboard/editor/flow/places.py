@@ -9,7 +9,7 @@ from typing import Any
 from ruamel.yaml.nodes import Node
 
 from headrace.dashboard.editor.schema_tree import object_of, walk
-from headrace.dashboard.editor.yaml_parts import Path, compose_text, parts_of
+from headrace.dashboard.editor.yaml_parts import Part, Path, compose_text, parts_of
 from headrace.errors import HeadraceError
 
 _MISSING = re.compile(r"^(?:option )?`?(\w+)`?(?: of .+)? is missing|; set `(\w+)`$")
@@ -50,10 +50,16 @@ def path_at(text: str, root: Node | None, index: int) -> Path:
     path: Path = ()
     node = root
     while True:
-        part = next((part for part in parts_of(text, node) if part.start <= index <= part.end), None)
+        part = next((part for part in parts_of(text, node) if part.start <= index <= _end(text, part)), None)
         if part is None:
             return path
         path = (*path, part.key)
         if part.is_alias or index < part.value.start_mark.index:
             return path
         node = part.value
+
+
+def _end(text: str, part: Part) -> int:
+    """Return the end of a part; that of a key without a value on the same line is the next character."""
+    mark = int(part.value.start_mark.index)
+    return mark if part.is_empty and "\n" not in text[part.colon : mark] else part.end
