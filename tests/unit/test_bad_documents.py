@@ -603,7 +603,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an empty condition",
         step("{from: tx, where: }"),
-        "p.yaml:5:17: expected a condition in Spark SQL, got nothing",
+        "p.yaml:5:23: expected a condition in Spark SQL, got nothing",
     ),
     (
         "a list for a condition",
