@@ -111,7 +111,8 @@ def test_reference_has_every_option_of_a_connector(kind: str, site: Path) -> Non
 def test_reference_has_every_option_of_a_format(name: str, site: Path) -> None:
     page = (site / "reference/formats/index.html").read_text()
     assert f'id="{name}"' in page
-    assert [field for field in formats.get(name).model_fields if f"<code>{field}</code>" not in page] == []
+    options = [field.alias or option for option, field in formats.get(name).model_fields.items()]
+    assert [option for option in options if f"<code>{option}</code>" not in page] == []
 
 
 def test_reference_has_every_command_and_option(site: Path) -> None:

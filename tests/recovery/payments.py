@@ -9,6 +9,7 @@ Run as `python payments.py WORK`: reads WORK/in, one file a batch, and finishes.
 from __future__ import annotations
 
 import json
+import os
 import random
 import sqlite3
 import sys
@@ -41,7 +42,9 @@ def write_input(work: Path, seed: int = 7) -> None:
             }
             lines.append(json.dumps(payment))
         lines.insert(chance.randrange(ROWS), f"broken {number}")
-        (work / "in" / f"{number:03d}.jsonl").write_text("\n".join(lines) + "\n")
+        file = work / "in" / f"{number:03d}.jsonl"
+        file.write_text("\n".join(lines) + "\n")
+        os.utime(file, (number, number))  # Spark reads files of the same millisecond in any order
 
 
 def build(work: Path) -> Pipeline:
