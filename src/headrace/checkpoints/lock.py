@@ -105,7 +105,7 @@ class DirectoryLock:
             record = json.loads(self._file.read())
         except ValueError:  # empty, or while the holder writes it
             return Holder()
-        return Holder(**record) if isinstance(record, dict) else Holder(record)  # earlier versions stored the pid alone
+        return Holder(**record) if isinstance(record, dict) else Holder(record)  # before: the pid alone
 
     def record(self, ending: Ending | None = None) -> None:
         """Record this process as the holder, or how its run ended."""
