@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -151,3 +152,10 @@ class LedgerWriter:
     def ledger_epoch(self) -> int | None:
         """The epoch last committed in the ledger, or -1; None if the sink is not open."""
         return None if self._ledger is None else self._ledger.last_epoch
+
+    def _find_fencing_error(self) -> FencedError | None:
+        """Return the error to raise if a newer run has taken over, and removed what this run had staged."""
+        with suppress(Exception):  # the failure to explain may be that of the target
+            if self._ledger is not None and self._ledger.is_overtaken():
+                return self._ledger.fencing_error()
+        return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from headrace.connectors import flatten
@@ -26,7 +26,7 @@ from headrace.connectors.ledger import Ledger, LedgerWriter
 from headrace.connectors.retry import find_problem as find_portable_problem
 from headrace.connectors.retry import retry
 from headrace.connectors.sql.table import RETRACTION, apply_changes
-from headrace.errors import DeliveryError, FencedError, SchemaError
+from headrace.errors import DeliveryError, SchemaError
 from headrace.schemas.fields import Schema
 
 if TYPE_CHECKING:
@@ -180,19 +180,12 @@ class DeltaWriter(LedgerWriter):
         except PySparkException as error:
             problem = find_portable_problem(str(error))
             what, hint = (problem.what, problem.hint) if problem else (str(error).strip().splitlines()[0], "")
-            raise self._fencing_error() or self._delivery_error(action, what, hint) from error
+            raise self._find_fencing_error() or self._delivery_error(action, what, hint) from error
         except Exception as error:
             translation = self._location.translate_error(error)
             if translation is None:
                 raise
-            raise self._fencing_error() or self._delivery_error(action, *translation) from error
-
-    def _fencing_error(self) -> FencedError | None:
-        """Return the fencing error if a newer run has taken over, and removed this run's staged files."""
-        with suppress(Exception):  # the failure to explain may be that of the store
-            if self._ledger is not None and self._ledger.is_overtaken():
-                return self._ledger.fencing_error()
-        return None
+            raise self._find_fencing_error() or self._delivery_error(action, *translation) from error
 
     def _delivery_error(self, action: str, what: str, hint: str) -> DeliveryError:
         text = f"the Delta table {self._location.address} {action}: {what}"

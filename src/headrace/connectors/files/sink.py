@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
 from headrace.connectors.ledger import Ledger, LedgerEntry, LedgerWriter
-from headrace.errors import DeliveryError, FencedError, did_you_mean
+from headrace.errors import DeliveryError, did_you_mean
 from headrace.spark.gateway import GatewayError, session_of_thread
 from headrace.spark.row_counter import RowCounter
 
@@ -154,7 +154,7 @@ class FilesWriter(LedgerWriter):
         try:
             yield
         except (OSError, GatewayError, PySparkException) as error:
-            if fenced := self._fencing_error():
+            if fenced := self._find_fencing_error():
                 raise fenced from error
             if isinstance(error, OSError) or _FILE_EXCEPTION.search(str(error)):
                 hint = "is the disk full, or the directory not writable by this user?"
@@ -164,13 +164,6 @@ class FilesWriter(LedgerWriter):
             # Rows are computed while they are written, so the error may come from an expression.
             what = f"its rows cannot be computed: {_reason(error)}"
             raise DeliveryError(what, where=self._active_context.sink) from error
-
-    def _fencing_error(self) -> FencedError | None:
-        """Return the fencing error if a newer run has taken over, and removed this run's staged files."""
-        with suppress(OSError):  # the failure to explain may be that of the file system
-            if self._ledger is not None and self._ledger.is_overtaken():
-                return self._ledger.fencing_error()
-        return None
 
     def _suffix_of(self, part: str) -> str:
         """Return the suffix, such as `.json` or `.json.gz`."""

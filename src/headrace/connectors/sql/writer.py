@@ -16,7 +16,7 @@ from headrace.connectors.sql.ledger_tables import LedgerTables
 from headrace.connectors.sql.staging import StagedTable, Staging
 from headrace.connectors.sql.table import Table, apply_changes, mode_problem
 from headrace.connectors.sql.target import ensure_table
-from headrace.errors import DeliveryError, FencedError
+from headrace.errors import DeliveryError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -178,20 +178,13 @@ class TableWriter(LedgerWriter):
         except PySparkException as error:
             problem = find_problem(str(error))
             what, hint = (problem.what, problem.hint) if problem else (str(error).strip().splitlines()[0], "")
-            raise self._fencing_error() or self._delivery_error(action, what, hint) from error
+            raise self._find_fencing_error() or self._delivery_error(action, what, hint) from error
         except Exception as error:
             translation = self._dialect.translate_error(error)
             if translation is None:
                 raise
-            fenced = None if self._dialect.is_unavailable(error) else self._fencing_error()
+            fenced = None if self._dialect.is_unavailable(error) else self._find_fencing_error()
             raise fenced or self._delivery_error(action, *translation) from error
-
-    def _fencing_error(self) -> FencedError | None:
-        """Return the fencing error if a newer run has taken over, and dropped this run's staging table."""
-        with suppress(Exception):  # the failure to explain may be the server's
-            if self._ledger is not None and self._ledger.is_overtaken():
-                return self._ledger.fencing_error()
-        return None
 
     def _delivery_error(self, action: str, what: str, hint: str) -> DeliveryError:
         text = f"the table `{self._target}` at {self._dialect.address} {action}: {what}"
