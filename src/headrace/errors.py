@@ -15,6 +15,7 @@
     ├── UserCodeError         a function or processor of the user failed, and `on_error="fail"`
     ├── SourceError           a source cannot be read
     │   └── DecodeError       a record cannot be decoded, and `on_error="fail"`
+    ├── DamagedFileError      a file of a checkpoint or a write-ahead log is damaged or missing
     ├── DeliveryError         an epoch cannot be written
     │   └── FencedError       a newer run of the same pipeline has fenced the sink
     └── TranscriptError       a test script is wrong (a failed expectation is a result, not an error)
@@ -129,6 +130,10 @@ class SourceError(HeadraceError):
 
 class DecodeError(SourceError):
     """A record cannot be decoded, and the source has `on_error="fail"`."""
+
+
+class DamagedFileError(HeadraceError):
+    """A file that a run wrote and reads again is damaged or missing; reading on would change or lose rows."""
 
 
 class DeliveryError(HeadraceError):
