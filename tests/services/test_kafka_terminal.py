@@ -65,7 +65,9 @@ def test_topics_are_filled_with_the_events_of_nexmark(client: Client) -> None:
     assert len(bids) == 460
     assert {*bids[0]} == {"auction", "bidder", "price", "channel", "url", "date_time", "extra"}
     again = invoke(client, *arguments).stderr
-    assert again.splitlines()[-1] == "10 records to nx-person, 30 records to nx-auction, 460 records to nx-bid"
+    assert (
+        again.splitlines()[-1] == "10 records to nx-person, 30 records to nx-auction, 460 records to nx-bid"
+    )
     assert len(call(client, "consume", "nx-bid").splitlines()) == 920
 
 
