@@ -113,7 +113,7 @@ def from_mapping(
         tree = build_tree(content, file=file, environment=variables, errors=errors)
     else:
         tree = expand_tree(from_plain(content, file=file), variables, errors)
-    return _read_document(tree, name, errors)
+    return read_tree(tree, name, errors)
 
 
 def read_draft(content: YamlNode, *, file: str = "<text>") -> Graph:
@@ -129,7 +129,12 @@ def read_draft(content: YamlNode, *, file: str = "<text>") -> Graph:
     return _build(tree, "draft", errors) if isinstance(tree, Fields) else Graph("draft", {}, {})
 
 
-def _read_document(tree: Value, name: str, errors: ErrorCollector) -> Graph:
+def read_tree(tree: Value, name: str, errors: ErrorCollector) -> Graph:
+    """Read a plan from the tree of a document.
+
+    Raises:
+        DocumentError: the document is invalid, or the collector has problems already.
+    """
     document = read_mapping(tree, expected="the keys of a pipeline", hint=_EXAMPLE)
     reject_unknown(document, ("name", *_SECTIONS), "the document", errors)
     graph = _build(document, errors.attempt(_read_name, document, name) or "unnamed", errors)

@@ -1,0 +1,277 @@
+"""Statements of a script: what they declare, and the parser of everything but queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from headrace.statements.tokens import Cursor
+
+if TYPE_CHECKING:
+    from sqlglot.tokens import Token
+
+Kind = Literal["source", "table", "sink"]
+_KINDS = {"SOURCE": "source", "STREAM": "source", "TABLE": "table", "SINK": "sink"}
+_EXAMPLE = "such as CREATE SOURCE tx (card STRING, ts TIMESTAMP) WITH (connector = 'kafka', topic = 'tx')"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A text and its place."""
+
+    text: str
+    where: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class ColumnDefinition:
+    """A column: declared with a type, or computed by an expression."""
+
+    name: Placed
+    type: str = ""
+    expression: Placed | None = None
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """`WATERMARK FOR column AS column - INTERVAL ...`."""
+
+    column: Placed
+    expression: tuple[Token, ...]
+    where: str
+
+
+@dataclass(frozen=True)
+class Create:
+    """`CREATE SOURCE | TABLE | SINK name (columns) WITH (options) [AS query]`."""
+
+    kind: Kind
+    name: Placed
+    columns: tuple[ColumnDefinition, ...] = ()
+    watermark: Watermark | None = None
+    key: tuple[Placed, ...] = ()
+    options: Mapping[str, Placed] = field(default_factory=dict)
+    query: tuple[Token, ...] = ()
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """`CREATE VIEW name AS query`."""
+
+    name: Placed
+    query: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class CreateFunction:
+    """`CREATE FUNCTION name AS 'module:function'`."""
+
+    name: Placed
+    reference: Placed
+
+
+@dataclass(frozen=True)
+class Insert:
+    """`INSERT INTO sink query`."""
+
+    sink: Placed
+    columns: tuple[Placed, ...]
+    query: tuple[Token, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """`SET 'name' = 'value'`."""
+
+    name: Placed
+    value: Placed
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query without a sink."""
+
+    query: tuple[Token, ...]
+    where: str
+
+
+Statement = Create | CreateView | CreateFunction | Insert | Setting | Query
+
+
+def parse_statement(cursor: Cursor) -> Statement:
+    """Return the statement.
+
+    Raises:
+        DocumentError: its syntax is wrong; with line and column.
+    """
+    where = cursor.place
+    if cursor.take("SET"):
+        return _setting(cursor)
+    if cursor.take("CREATE"):
+        return _create(cursor)
+    if cursor.take("INSERT"):
+        return _insert(cursor)
+    if cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("("):
+        return Query(tuple(cursor.tokens), where)
+    cursor.fail(
+        f"expected a statement, got `{cursor.tokens[0].text}`",
+        "statements begin with CREATE, INSERT INTO, SELECT or SET",
+    )
+
+
+def placed(cursor: Cursor, token: Token) -> Placed:
+    """Return the text of a token with its place."""
+    return Placed(token.text, cursor.script.place(token))
+
+
+def _setting(cursor: Cursor) -> Setting:
+    name = cursor.next("the name of a setting", "such as SET 'name' = 'shop'")
+    cursor.expect("=", "such as SET 'name' = 'shop'")
+    value = cursor.next("the value of the setting")
+    _expect_end(cursor)
+    return Setting(placed(cursor, name), placed(cursor, value))
+
+
+def _create(cursor: Cursor) -> Statement:
+    cursor.take("OR", "REPLACE")
+    cursor.take("TEMPORARY")
+    cursor.take("MATERIALIZED")
+    word = cursor.next("SOURCE, TABLE, VIEW, SINK or FUNCTION", _EXAMPLE)
+    kind = word.text.upper()
+    cursor.take("IF", "NOT", "EXISTS")
+    if kind == "VIEW":
+        name = placed(cursor, cursor.name("the name of the view"))
+        cursor.expect("AS", "such as CREATE VIEW big AS SELECT * FROM tx WHERE amount > 50")
+        return CreateView(name, _rest(cursor))
+    if kind == "FUNCTION":
+        name = placed(cursor, cursor.name("the name of the function"))
+        cursor.expect("AS", "such as CREATE FUNCTION score AS 'module:function'")
+        reference = placed(cursor, cursor.next("'module:function'"))
+        _expect_end(cursor)
+        return CreateFunction(name, reference)
+    if kind not in _KINDS:
+        cursor.position -= 1
+        cursor.fail(f"expected SOURCE, TABLE, VIEW, SINK or FUNCTION, got `{word.text}`", _EXAMPLE)
+    return _relation(cursor, _KINDS[kind])
+
+
+def _relation(cursor: Cursor, kind: str) -> Create:
+    name = placed(cursor, cursor.name(f"the name of the {kind}"))
+    columns: list[ColumnDefinition] = []
+    watermark: Watermark | None = None
+    key: tuple[Placed, ...] = ()
+    if cursor.take("("):
+        while not cursor.take(")"):
+            if cursor.take("WATERMARK"):
+                watermark = _watermark(cursor)
+            elif cursor.peek("PRIMARY", "KEY") or cursor.peek("CONSTRAINT"):
+                key = _primary_key(cursor)
+            else:
+                column, is_key = _column(cursor)
+                columns.append(column)
+                key = (*key, column.name) if is_key else key
+            if not cursor.take(",") and not cursor.peek(")"):
+                cursor.fail(f"expected , or ) after a column, got `{cursor.next(')').text}`")
+    options: dict[str, Placed] = {}
+    if cursor.take("WITH"):
+        options = _options(cursor)
+    query: tuple[Token, ...] = ()
+    if cursor.take("AS"):
+        query = _rest(cursor)
+    _expect_end(cursor)
+    if not options:
+        cursor.fail(f"the {kind} `{name}` has no connector", "add WITH (connector = 'kafka', ...)")
+    return Create(kind, name, tuple(columns), watermark, key, options, query)  # type: ignore[arg-type]
+
+
+def _watermark(cursor: Cursor) -> Watermark:
+    where = cursor.place
+    cursor.expect("FOR", "such as WATERMARK FOR ts AS ts - INTERVAL '5' SECOND")
+    column = placed(cursor, cursor.name("the column of the event time"))
+    cursor.expect("AS", "such as WATERMARK FOR ts AS ts - INTERVAL '5' SECOND")
+    return Watermark(column, tuple(cursor.until(",", ")")), where)
+
+
+def _primary_key(cursor: Cursor) -> tuple[Placed, ...]:
+    if cursor.take("CONSTRAINT"):
+        cursor.name("the name of the constraint")
+    if not cursor.take("PRIMARY", "KEY"):
+        cursor.fail("expected PRIMARY KEY", "such as PRIMARY KEY (id)")
+    names = _names(cursor)
+    cursor.take("NOT", "ENFORCED")
+    return names
+
+
+def _column(cursor: Cursor) -> tuple[ColumnDefinition, bool]:
+    name = placed(cursor, cursor.name("the name of a column"))
+    words = cursor.until(",", ")", "AS", "NOT", "NULL", "PRIMARY KEY", "PRIMARY", "KEY", "COMMENT")
+    written = cursor.text_of(words)
+    if cursor.take("AS"):
+        expression = cursor.until(",", ")")
+        if not expression:
+            cursor.fail(f"the expression of `{name}` is missing", f"such as {name} AS upper(country)")
+        text = Placed(cursor.text_of(expression), cursor.script.place(expression[0]))
+        return ColumnDefinition(name, written, text), False
+    if not words:
+        cursor.fail(f"the type of column `{name}` is missing", f"such as {name} STRING")
+    cursor.take("NOT", "NULL")
+    cursor.take("NULL")
+    is_key = cursor.take("PRIMARY", "KEY") or cursor.take("KEY")
+    cursor.take("NOT", "ENFORCED")
+    if cursor.take("COMMENT"):
+        cursor.next("a comment")
+    return ColumnDefinition(name, written), is_key
+
+
+def _options(cursor: Cursor) -> dict[str, Placed]:
+    cursor.expect("(", "such as WITH (connector = 'kafka', topic = 'tx')")
+    options: dict[str, Placed] = {}
+    while not cursor.take(")"):
+        first = cursor.next("the name of an option")
+        parts = [first.text]
+        while cursor.take("."):
+            parts.append(cursor.next("the name of an option").text)
+        name = ".".join(parts)
+        cursor.expect("=", "such as WITH (connector = 'kafka', topic = 'tx')")
+        value = cursor.until(",", ")")
+        if not value:
+            cursor.fail(f"the value of the option `{name}` is missing")
+        text = value[0].text if len(value) == 1 else cursor.text_of(value)
+        key = name.lower() if not cursor.script.text[first.start] == "'" else name
+        options[key] = Placed(text, cursor.script.place(value[0]))
+        if not cursor.take(",") and not cursor.peek(")"):
+            cursor.fail("expected , or ) after an option")
+    return options
+
+
+def _insert(cursor: Cursor) -> Insert:
+    cursor.expect("INTO", "such as INSERT INTO alerts SELECT ...")
+    sink = placed(cursor, cursor.name("the name of a sink"))
+    columns = _names(cursor) if cursor.peek("(") and not cursor.peek("(", "SELECT") else ()
+    return Insert(sink, columns, _rest(cursor))
+
+
+def _names(cursor: Cursor) -> tuple[Placed, ...]:
+    cursor.expect("(")
+    names = [placed(cursor, cursor.name("a column"))]
+    while cursor.take(","):
+        names.append(placed(cursor, cursor.name("a column")))
+    cursor.expect(")")
+    return tuple(names)
+
+
+def _rest(cursor: Cursor) -> tuple[Token, ...]:
+    rest = tuple(cursor.tokens[cursor.position :])
+    if not rest:
+        cursor.fail("expected a query, got the end of the statement", "such as SELECT * FROM tx")
+    cursor.position = len(cursor.tokens)
+    return rest
+
+
+def _expect_end(cursor: Cursor) -> None:
+    if cursor.current is not None:
+        cursor.fail(f"expected the end of the statement, got `{cursor.current.text}`", "end it with ;")

@@ -1,0 +1,39 @@
+"""Intervals of SQL as durations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.durations import microseconds
+from headrace.errors import DurationError
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+
+UNITS = ("microsecond", "millisecond", "second", "minute", "hour", "day", "week")
+
+
+def length_of(text: str) -> int | None:
+    """Return the length of an interval such as `10 SECONDS` in microseconds; None if it is not one.
+
+    >>> length_of("10 SECONDS"), length_of("1 year")
+    (10000000, None)
+    """
+    try:
+        return microseconds(text.strip().lower())
+    except DurationError:
+        return None
+
+
+def interval_length(node: exp.Expression | None) -> int | None:
+    """Return the length of `INTERVAL '10' SECOND` or `'10 seconds'` in microseconds; None if it is not one."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.Paren):
+        return interval_length(node.this)
+    if isinstance(node, exp.Literal):
+        return length_of(node.name)
+    if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
+        return None
+    unit = node.args.get("unit")
+    return length_of(f"{node.this.name} {unit.name if unit is not None else ''}")

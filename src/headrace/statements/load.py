@@ -1,0 +1,363 @@
+"""Read a script into a plan: statements to a document, the document to nodes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headrace.connectors.registry import connector
+from headrace.errors import DocumentError, HeadraceError, OptionError, Problem, did_you_mean
+from headrace.plan.graph import Graph
+from headrace.statements.declarations import (
+    Create,
+    CreateFunction,
+    CreateView,
+    Insert,
+    Placed,
+    Query,
+    Setting,
+    Statement,
+    parse_statement,
+)
+from headrace.statements.draft import Draft, refuse
+from headrace.statements.durations import interval_length
+from headrace.statements.queries import QueryBuilder
+from headrace.statements.relations import Relation, quote
+from headrace.statements.tokens import Cursor, Script, split_statements
+from headrace.steps.base import NAME
+from headrace.yaml.errors import ErrorCollector, raise_problem
+from headrace.yaml.load import read_tree
+from headrace.yaml.parsing import expand_tree
+
+_SETTINGS = ("name",)
+_SOURCE_KEYS = ("format", "on_error")
+
+
+def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Graph:
+    """Read a plan from a file of SQL statements.
+
+    Raises:
+        DocumentError: the file cannot be read, or a statement is invalid; every error has line and column.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise_problem(str(path), f"the file cannot be read: {error}")
+    return from_text(text, file=str(path), name=_default_name(Path(path)), environment=environment)
+
+
+def from_text(
+    text: str, *, file: str = "<sql>", name: str = "", environment: Mapping[str, str] | None = None
+) -> Graph:
+    """Read a plan from SQL statements.
+
+    >>> graph = from_text(\"\"\"
+    ...     CREATE SOURCE words (word STRING) WITH (connector = 'memory');
+    ...     CREATE VIEW counts AS SELECT word, count(*) AS n FROM words GROUP BY word;
+    ... \"\"\", name="words")
+    >>> list(graph.nodes)
+    ['words', 'counts']
+
+    Raises:
+        DocumentError: a statement is invalid; every error has line and column.
+    """
+    script = Script(text, file)
+    builder = _ScriptBuilder(script, name)
+    for tokens in split_statements(script):
+        builder.attempt(Cursor(script, tokens))
+    builder.finish()
+    errors = ErrorCollector()
+    for problem in builder.draft.problems:
+        errors.add(problem.where, problem.what, problem.hint)
+    tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
+    expanded = expand_tree(tree, os.environ if environment is None else environment, errors)
+    return read_tree(expanded, builder.name, errors)
+
+
+class _ScriptBuilder:
+    """Adds the statements of a script to its document."""
+
+    def __init__(self, script: Script, name: str) -> None:
+        self.draft = Draft()
+        self.name = name
+        self._script = script
+        self._catalog: dict[str, Relation] = {}
+        self._sinks: dict[str, Create] = {}
+        self._inserts: dict[str, list[str]] = {}
+        self._places: dict[str, str] = {}
+        self._queries = QueryBuilder(script, self.draft, self._catalog)
+        self._bare: list[Query] = []
+
+    def attempt(self, cursor: Cursor) -> None:
+        """Add a statement; its problems are collected."""
+        where = cursor.place
+        try:
+            self._add(parse_statement(cursor), where)
+        except DocumentError as error:
+            self.draft.problems += error.problems
+        except HeadraceError as error:
+            self.draft.fail(where, error.what, error.hint)
+
+    def finish(self) -> None:
+        """Add the sinks, whose inputs are known now."""
+        for query in self._bare if not self._sinks else ():
+            self._attempt_console(query)
+        for name, create in self._sinks.items():
+            inputs = self._inserts.get(name, [])
+            if not inputs:
+                self.draft.fail(
+                    create.name.where, f"nothing is written to the sink `{name}`", "add INSERT INTO"
+                )
+                continue
+            self.draft.add(
+                "sinks", name, create.name.where, self._sink_entry(create, self._union(name, inputs))
+            )
+
+    def _add(self, statement: Statement, where: str) -> None:
+        match statement:
+            case Setting():
+                self._set(statement)
+            case Create(kind="sink"):
+                self._claim(statement.name)
+                self._sinks[statement.name.text] = statement
+                if statement.query:
+                    self._insert(Insert(statement.name, (), statement.query))
+            case Create():
+                self._claim(statement.name)
+                self._source(statement)
+            case CreateView():
+                self._claim(statement.name)
+                view = self._queries.build(statement.name.text, statement.query, statement.name.where)
+                self._catalog[statement.name.text.lower()] = view
+            case CreateFunction():
+                what = "functions of Python in queries are not supported"
+                raise refuse(statement.name.where, what, "call it in a step: map: {python: module:function}")
+            case Insert():
+                self._insert(statement)
+            case Query():
+                self._bare.append(statement)
+
+    def _claim(self, name: Placed) -> None:
+        key = name.text.lower()
+        if not NAME.fullmatch(name.text):
+            raise refuse(
+                name.where, f"expected a name of letters, digits, _ and -, got `{name}`", "rename it"
+            )
+        if key in self._places:
+            raise refuse(name.where, f"duplicate name `{name}`", f"the first is at {self._places[key]}")
+        self._places[key] = name.where
+
+    def _set(self, setting: Setting) -> None:
+        if setting.name.text.lower() not in _SETTINGS:
+            hint = did_you_mean(setting.name.text, _SETTINGS)
+            raise refuse(setting.name.where, f"unknown setting `{setting.name}`", hint)
+        if not NAME.fullmatch(setting.value.text):
+            raise refuse(
+                setting.value.where, f"expected a name of letters, digits, _ and -, got `{setting.value}`"
+            )
+        self.name = setting.value.text
+
+    # Sources and tables
+
+    def _source(self, create: Create) -> None:
+        name, where = create.name.text, create.name.where
+        entry, kind = self._endpoint(create)
+        roles = connector(kind).roles
+        declared = [column for column in create.columns if column.expression is None]
+        schema = ", ".join(f"{quote(column.name.text)} {column.type}" for column in declared)
+        if schema:
+            entry["schema"] = Placed(schema, create.columns[0].name.where)
+        lookup = None
+        if create.kind == "table" and "table" in roles and "source" not in roles:
+            columns = tuple(column.name.text for column in declared)
+            lookup = _lookup_options(entry, kind)
+            self._catalog[name.lower()] = Relation(name, columns, lookup=lookup)
+            return
+        if create.kind == "table" and "table" in roles:
+            lookup = _lookup_options(entry, kind)
+        self._stream(create, entry, lookup, where)
+
+    def _stream(self, create: Create, entry: dict[str, Any], lookup: Any, where: str) -> None:
+        """Add the entries of a source: its connector, computed columns, time, and for a table the latest rows."""
+        name = create.name.text
+        computed = {
+            column.name.text: self._computed(column.expression, column.type)
+            for column in create.columns
+            if column.expression is not None and not _is_clock(column.expression.text)
+        }
+        clock = tuple(
+            column.name.text
+            for column in create.columns
+            if column.expression is not None and _is_clock(column.expression.text)
+        )
+        names = tuple(c.name.text for c in create.columns if c.name.text not in clock)
+        time = self._event_time(create, names)
+        is_table = create.kind == "table"
+        if is_table and not create.key:
+            raise refuse(where, f"the table `{name}` has no key", "add PRIMARY KEY (column)")
+        for key in create.key:
+            if key.text.lower() not in (known.lower() for known in names):
+                raise refuse(key.where, f"unknown key column `{key}`", did_you_mean(key.text, names))
+        source = f"{name}" if not computed and not is_table else f"{name}_records"
+        if not computed and time is not None:
+            entry["event_time"] = time
+        if is_table and time is None:
+            entry["processing_time"] = True
+        self.draft.add("sources", source, where, entry)
+        ref = source
+        if computed:
+            step: dict[str, Any] = {"from": ref, "with_columns": computed}
+            if time is not None:
+                step["event_time"] = time
+            ref = name if not is_table else self.draft.new_name(name, "with_columns")
+            self.draft.add("steps", ref, where, step)
+        if is_table:
+            keys = [key.text for key in create.key]
+            self.draft.add("steps", name, where, {"from": ref, "key_by": keys, "latest": {}})
+            names = (*keys, *(column for column in names if column not in keys))
+        self._catalog[name.lower()] = Relation(
+            name,
+            names or None,
+            times=(time["column"].text,) if time is not None else (),
+            clock=clock,
+            changes="table" if is_table else "none",
+            key=tuple(key.text for key in create.key),
+            lookup=lookup,
+            side_outputs=("dead_letters",) if not computed and not is_table else (),
+        )
+
+    def _event_time(self, create: Create, names: tuple[str, ...]) -> dict[str, Any] | None:
+        from sqlglot import expressions as exp
+
+        watermark = create.watermark
+        if watermark is None:
+            return None
+        column = next((name for name in names if name.lower() == watermark.column.text.lower()), None)
+        if column is None:
+            known = did_you_mean(watermark.column.text, names)
+            raise refuse(watermark.column.where, f"unknown column `{watermark.column}`", known)
+        cursor = Cursor(self._script, watermark.expression)
+        tree = _expression(cursor.text_of(watermark.expression))
+        delay: int | None = 0
+        if isinstance(tree, exp.Sub):
+            delay = interval_length(tree.right)
+            tree = tree.left
+        if delay is None or not isinstance(tree, exp.Column) or tree.name.lower() != column.lower():
+            raise refuse(
+                watermark.where,
+                "expected the column, or the column minus an interval",
+                f"such as WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND",
+            )
+        from headrace.durations import text as duration_text
+
+        return {"column": Placed(column, watermark.column.where), "out_of_order": duration_text(delay)}
+
+    def _computed(self, expression: Placed, type_: str) -> Placed:
+        return Placed(f"cast({expression.text} as {type_})", expression.where) if type_ else expression
+
+    def _endpoint(self, create: Create) -> tuple[dict[str, Any], str]:
+        """Return the entry of a source or a sink from its options, and the kind of its connector."""
+        options = dict(create.options)
+        kind = options.pop("connector", None)
+        if kind is None:
+            raise refuse(create.name.where, f"`{create.name}` has no connector", "add connector = 'kafka'")
+        try:
+            connector(kind.text)
+        except OptionError as error:
+            raise refuse(kind.where, error.what, error.hint) from None
+        if kind.text == "memory" and create.kind == "source":
+            options.pop("changelog", None)
+        entry: dict[str, Any] = {kind.text: _nested(options)}
+        for key in _SOURCE_KEYS:
+            if key in entry[kind.text] and "format" not in connector(kind.text).model_fields | {}:
+                entry[key] = entry[kind.text].pop(key)
+        return entry, kind.text
+
+    # Sinks
+
+    def _insert(self, insert: Insert) -> None:
+        sink = next((name for name in self._sinks if name.lower() == insert.sink.text.lower()), None)
+        if sink is None:
+            known = did_you_mean(insert.sink.text, self._sinks)
+            hint = known if self._sinks else "declare it with CREATE SINK"
+            raise refuse(insert.sink.where, f"unknown sink `{insert.sink}`", hint)
+        number = len(self._inserts.setdefault(sink, [])) + 1
+        create = self._sinks[sink]
+        name = f"{sink}_rows" if number == 1 else f"{sink}_rows{number}"
+        columns = [column.text for column in insert.columns] or [
+            column.name.text for column in create.columns
+        ]
+        self._inserts[sink].append(name)
+        relation = self._queries.build(name, insert.query, insert.sink.where)
+        if columns and relation.columns is not None:
+            if len(columns) != len(relation.columns):
+                raise refuse(
+                    insert.sink.where,
+                    f"the sink has {len(columns)} columns, the query {len(relation.columns)}",
+                    f"select {', '.join(columns)}",
+                )
+            if list(relation.columns) != columns:
+                self._rename(name, relation, columns, insert.sink.where)
+
+    def _rename(self, name: str, relation: Relation, columns: list[str], where: str) -> None:
+        """Give the columns of a query the names that its sink declares."""
+        section = self.draft.sections["steps"]
+        inner = self.draft.new_name(name, "query")
+        section[inner] = section.pop(name)
+        pairs = zip(columns, relation.columns or (), strict=True)
+        self.draft.add("steps", name, where, {"from": inner, "select": {to: quote(of) for to, of in pairs}})
+
+    def _union(self, sink: str, inputs: list[str]) -> str:
+        if len(inputs) == 1:
+            return inputs[0]
+        name = f"{sink}_union"
+        self.draft.add("steps", name, self._sinks[sink].name.where, {"union": inputs, "where": "true"})
+        return name
+
+    def _sink_entry(self, create: Create, ref: str) -> dict[str, Any]:
+        entry, kind = self._endpoint(create)
+        fields = connector(kind).model_fields
+        if create.key and "key" in fields and "key" not in entry[kind]:
+            entry[kind]["key"] = [key.text for key in create.key]
+        return {"from": ref, **entry}
+
+    def _attempt_console(self, query: Query) -> None:
+        try:
+            self._queries.build("result", query.query, query.where)
+        except DocumentError as error:
+            self.draft.problems += error.problems
+            return
+        self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}})
+
+
+def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
+    """Return options as a mapping; `settings.client.id` is an entry of the mapping `settings`."""
+    result: dict[str, Any] = {}
+    for name, value in options.items():
+        group, dot, key = name.partition(".")
+        if dot:
+            result.setdefault(group, {})[key] = value
+        else:
+            result[name] = value
+    return result
+
+
+def _lookup_options(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    return dict(entry)
+
+
+def _is_clock(expression: str) -> bool:
+    return expression.replace(" ", "").lower() == "proctime()"
+
+
+def _expression(text: str) -> Any:
+    from sqlglot import parse_one
+
+    return parse_one(text, dialect="spark")
+
+
+def _default_name(path: Path) -> str:
+    name = "".join(character if character.isalnum() or character in "_-" else "-" for character in path.stem)
+    return name if NAME.fullmatch(name) else "pipeline"

@@ -1,0 +1,443 @@
+"""Queries to steps: each clause of a query becomes a key of an entry in the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from headrace.durations import text as duration_text
+from headrace.errors import did_you_mean
+from headrace.statements import joins, ranks, windows
+from headrace.statements.declarations import Placed
+from headrace.statements.draft import Draft, refuse
+from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.statements.scope import Scope, is_aggregate
+from headrace.statements.syntax import Emit, Select, parse_query
+from headrace.statements.tokens import Script
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+    from sqlglot.tokens import Token
+
+
+class QueryBuilder:
+    """Turns the queries of a script into entries of its document."""
+
+    def __init__(self, script: Script, draft: Draft, catalog: dict[str, Relation]) -> None:
+        self.script = script
+        self.draft = draft
+        self.catalog = catalog
+
+    def build(self, name: str, tokens: Iterable[Token], where: str) -> Relation:
+        """Add the steps of a query, the last of which is called `name`.
+
+        Raises:
+            DocumentError: the query has no steps that give its rows; with reason and rewrite.
+        """
+        tokens = tuple(tokens)
+        if any(token.text.upper() == "MATCH_RECOGNIZE" for token in tokens):
+            return self._match_recognize(name, tokens, where)
+        return self.query(name, parse_query(self.script, tokens), where, self.catalog)
+
+    def query(self, name: str, query: Select, where: str, catalog: Mapping[str, Relation]) -> Relation:
+        """Add the steps of a parsed query."""
+        tree, known = query.tree, dict(catalog)
+        if (ctes := tree.args.get("with_")) is not None:
+            for cte in ctes.expressions:
+                inner = self.draft.new_name(name, "with")
+                place = Scope.of("", Relation("", ()), where).place_of(cte)
+                known[cte.alias.lower()] = self.query(
+                    inner, replace(query, tree=cte.this, emit=Emit()), place, known
+                )
+        return SelectBuilder(self, name, where, known).build(tree, query.emit)
+
+    def add(self, name: str, where: str, entry: Mapping[str, Any]) -> None:
+        self.draft.add("steps", name, where, entry)
+
+    def _match_recognize(self, name: str, tokens: tuple[Token, ...], where: str) -> Relation:
+        text = self.script.text[tokens[0].start : tokens[-1].end + 1]
+        self.add(name, where, {"sql": Placed(text, where)})
+        return Relation(name, None, side_outputs=("late",))
+
+
+class SelectBuilder:
+    """The steps of one query."""
+
+    def __init__(self, queries: QueryBuilder, name: str, where: str, catalog: Mapping[str, Relation]) -> None:
+        self.queries = queries
+        self.draft = queries.draft
+        self.name = name
+        self.where = where
+        self.catalog = catalog
+
+    def build(self, tree: exp.Query, emit: Emit) -> Relation:
+        from sqlglot import expressions as exp
+
+        if isinstance(tree, exp.Subquery):
+            return self.build(tree.this, emit)
+        if isinstance(tree, exp.Union):
+            return self._union(tree)
+        if not isinstance(tree, exp.Select):
+            kind = type(tree).__name__.upper()
+            raise refuse(
+                self.where,
+                f"{kind} compares whole tables, which a stream never has",
+                "use joins with how: semi or anti, or distinct",
+            )
+        self._refuse_clauses(tree)
+        if (ranked := ranks.find_ranked(tree)) is not None:
+            return ranks.build(self, tree, ranked)
+        source = self.from_clause(tree)
+        if tree.args.get("order") is not None or tree.args.get("limit") is not None:
+            return ranks.build_ordered(self, tree, source, emit)
+        return self.select(tree, source, emit)
+
+    # FROM
+
+    def from_clause(self, tree: exp.Select) -> joins.Source:
+        """Return the relation that a query reads, with the joins of its `FROM` clause."""
+        clause = tree.args.get("from_")
+        if clause is None:
+            raise refuse(self.where, "the query reads no stream", "add FROM with a source or a view")
+        source = joins.Source.of(*self.relation(clause.this), self.where)
+        conditions = joins.conditions_of(tree)
+        for join in tree.args.get("joins") or ():
+            source = joins.build(self, source, join, conditions)
+        for lateral in tree.args.get("laterals") or ():
+            source = joins.explode(self, source, lateral)
+        return replace(source, where=conditions)
+
+    def relation(self, node: exp.Expression) -> tuple[str, Relation]:
+        """Return the name and the relation of an item in `FROM`."""
+        from sqlglot import expressions as exp
+
+        if isinstance(node, exp.Subquery):
+            alias = node.alias or "subquery"
+            inner = self.draft.new_name(self.name, "query")
+            relation = self.queries.query(inner, Select(node.this, Emit(), ()), self.where, self.catalog)
+            return alias, relation
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
+            alias, relation = windows.table_function(self, node.this)
+            return node.alias or alias, relation
+        if not isinstance(node, exp.Table):
+            raise refuse(
+                self.where, "this item of FROM cannot be read", "read a source, a view or a subquery"
+            )
+        return node.alias or node.name, self.table(node)
+
+    def table(self, node: exp.Table) -> Relation:
+        """Return the relation of a name."""
+        name = f"{node.db}.{node.name}" if node.db else node.name
+        relation = next((known for key, known in self.catalog.items() if key == name.lower()), None)
+        if relation is not None:
+            return relation
+        place = self.place_of(node)
+        if node.db and (main := self.catalog.get(node.db.lower())) is not None:
+            if node.name.lower() not in main.side_outputs:
+                outputs = [f"{node.db}.{output}" for output in main.side_outputs]
+                raise refuse(place, f"unknown output `{name}`", did_you_mean(name, outputs))
+            return Relation(f"{main.ref}.{node.name.lower()}", None)
+        raise refuse(place, f"unknown source or view `{name}`", did_you_mean(name, self.catalog))
+
+    # SELECT
+
+    def select(self, tree: exp.Select, source: joins.Source, emit: Emit) -> Relation:
+        """Add the steps of the clauses after `FROM`."""
+        if ranks.over_windows(tree):
+            return ranks.build_over(self, tree, source)
+        entry: dict[str, Any] = {"from": source.relation.ref}
+        if source.where:
+            entry["where"] = self.all_of(source.scope, source.where)
+        group = tree.args.get("group")
+        if group is not None or any(is_aggregate(part) for item in tree.expressions for part in item.walk()):
+            return self._aggregate(tree, source, entry, emit)
+        if emit and not emit.changes:
+            raise refuse(emit.where, "EMIT needs a window to fire", "group by a window, or remove it")
+        if source.relation.window is not None:
+            raise refuse(
+                self.where,
+                "a window function without GROUP BY is not supported",
+                "group by window_start and window_end",
+            )
+        return self._project(tree, source, entry)
+
+    def _project(self, tree: exp.Select, source: joins.Source, entry: dict[str, Any]) -> Relation:
+        relation, scope = source.relation, source.scope
+        items = self.items(tree, scope)
+        if tree.args.get("distinct") is not None:
+            return self._distinct(source, entry, items)
+        names = tuple(name for name, _ in items)
+        passes_all = relation.columns is not None and [(name, quote(name)) for name in relation.columns] == [
+            (name, str(text)) for name, text in items
+        ]
+        if not passes_all and items:
+            entry["select"] = dict(items)
+        if list(entry) == ["from"]:
+            entry["where"] = "true"
+        self.queries.add(self.name, self.where, entry)
+        sources = {str(text): name for name, text in reversed(items)}
+        times = tuple(sources[quote(time)] for time in relation.times if quote(time) in sources)
+        times += tuple(
+            name for name, text in items if str(text) == WINDOW_FORMULAS["window_time"] and relation.windowed
+        )
+        key = tuple(sources.get(quote(column), "") for column in relation.key)
+        return Relation(
+            self.name,
+            names or None,
+            times=times or (relation.times if not items else ()),
+            clock=tuple(name for name in names if relation.is_clock(name)),
+            changes=relation.changes,
+            key=key if all(key) else (),
+        )
+
+    def items(self, tree: exp.Select, scope: Scope) -> list[tuple[str, Placed]]:
+        """Return names and expressions of the selected columns; empty for all columns of an unknown row."""
+        from sqlglot import expressions as exp
+
+        result: list[tuple[str, Placed]] = []
+        for number, item in enumerate(tree.expressions):
+            place = scope.place_of(item)
+            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and item.is_star):
+                table = item.table if isinstance(item, exp.Column) else ""
+                result += [(name, Placed(text, place)) for name, text in scope.star(table)]
+                continue
+            node = item.this if isinstance(item, exp.Alias) else item
+            name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
+            result.append((name, Placed(scope.text(node), place)))
+        names = [name.lower() for name, _ in result]
+        for position, name in enumerate(names):
+            if name in names[:position]:
+                raise refuse(
+                    result[position][1].where,
+                    f"two columns are called `{name}`",
+                    "rename one of them with AS",
+                )
+        return result
+
+    def _distinct(
+        self, source: joins.Source, entry: dict[str, Any], items: list[tuple[str, Placed]]
+    ) -> Relation:
+        if source.relation.changes == "table":
+            raise refuse(
+                self.where, "SELECT DISTINCT over rows that change is not supported", "use GROUP BY instead"
+            )
+        inner = self.draft.new_name(self.name, "select")
+        self.queries.add(inner, self.where, {**entry, "select": dict(items)})
+        names = [name for name, _ in items]
+        self.queries.add(self.name, self.where, {"from": inner, "distinct": {"on": names}})
+        return Relation(self.name, tuple(names))
+
+    # GROUP BY
+
+    def _aggregate(
+        self, tree: exp.Select, source: joins.Source, entry: dict[str, Any], emit: Emit
+    ) -> Relation:
+        self._refuse_grouping(tree.args.get("group"))
+        grouping = windows.Grouping.of(self, tree, source)
+        entry["from"] = grouping.ref
+        results = _Results(source.scope, grouping)
+        selected = results.select(tree)
+        having = tree.args.get("having")
+        condition = None
+        if having is not None:
+            condition = Placed(results.text(having.this), source.scope.place_of(having.this))
+        if not results.aggregates:
+            results.aggregates["aggregate1"] = Placed("count(*)", self.where)
+        if grouping.keys:
+            entry["key_by"] = dict(grouping.keys)
+        if grouping.window is not None:
+            entry["window"] = grouping.window
+        elif emit and not emit.changes:
+            raise refuse(emit.where, "EMIT needs a window to fire", "group by a window, or remove it")
+        if grouping.window is not None and emit:
+            entry["emit"] = self._emit(emit)
+        entry["aggregate"] = results.aggregates
+        if condition is not None:
+            inner = self.draft.new_name(self.name, "aggregate")
+            self.queries.add(inner, self.where, entry)
+            entry = {"from": inner, "where": condition}
+        shown = {name: quote(name) for name in (*(key for key, _ in grouping.keys), *results.aggregates)}
+        if grouping.window is not None or {name: str(text) for name, text in selected.items()} != shown:
+            entry["select"] = selected
+        self.queries.add(self.name, self.where, entry)
+        texts = {str(text): name for name, text in selected.items()}
+        key = tuple(texts.get(quote(name), "") for name, _ in grouping.keys)
+        times = tuple(name for name, text in selected.items() if str(text) == WINDOW_FORMULAS["window_time"])
+        updating = grouping.window is None or bool(emit)
+        outputs = ("late",) if grouping.window is not None and condition is None else ()
+        return Relation(
+            self.name,
+            tuple(selected),
+            times=times,
+            changes="table" if updating else "none",
+            key=key if all(key) else (),
+            side_outputs=outputs,
+        )
+
+    def _emit(self, emit: Emit) -> dict[str, Any]:
+        entry: dict[str, Any] = {}
+        if emit.early is not None:
+            entry["early"] = {"every": duration_text(emit.early)}
+        elif emit.changes:
+            entry["early"] = {"after_count": 1}
+        if emit.lateness is not None:
+            entry["lateness"] = duration_text(emit.lateness)
+        if emit.mode:
+            entry["mode"] = emit.mode
+        return entry
+
+    # UNION
+
+    def _union(self, tree: exp.Union) -> Relation:
+        from sqlglot import expressions as exp
+
+        parts: list[exp.Expression] = []
+        node: exp.Expression = tree
+        distinct = False
+        while isinstance(node, exp.Union):
+            distinct = distinct or bool(node.args.get("distinct"))
+            parts.insert(0, node.expression)
+            node = node.this
+        parts.insert(0, node)
+        relations = []
+        for part in parts:
+            inner = self.draft.new_name(self.name, "query")
+            relations.append(self.inner(inner, part))
+        first = relations[0]
+        if any(relation.columns is None for relation in relations):
+            raise refuse(
+                self.where, "UNION needs queries with known columns", "name the columns instead of *"
+            )
+        aligned = [first.ref]
+        for relation in relations[1:]:
+            if len(relation.columns or ()) != len(first.columns or ()):
+                what = f"the queries of UNION have {len(first.columns or ())} and {len(relation.columns or ())} columns"
+                raise refuse(self.where, what)
+            aligned.append(self._align(relation, first))
+        name = self.draft.new_name(self.name, "union") if distinct else self.name
+        self.queries.add(name, self.where, {"union": aligned, **({} if distinct else {"where": "true"})})
+        if distinct:
+            if any(relation.changes == "table" for relation in relations):
+                raise refuse(self.where, "UNION over rows that change is not supported", "use UNION ALL")
+            self.queries.add(
+                self.name, self.where, {"from": name, "distinct": {"on": list(first.columns or ())}}
+            )
+        changes = "table" if any(relation.changes == "table" for relation in relations) else "none"
+        return Relation(self.name, first.columns, times=first.times, changes=changes)  # type: ignore[arg-type]
+
+    def _align(self, relation: Relation, first: Relation) -> str:
+        if relation.columns == first.columns:
+            return relation.ref
+        pairs = zip(first.columns or (), relation.columns or (), strict=True)
+        name = self.draft.new_name(self.name, "select")
+        self.queries.add(
+            name, self.where, {"from": relation.ref, "select": {to: quote(of) for to, of in pairs}}
+        )
+        return name
+
+    # Helpers
+
+    def inner(self, name: str, tree: exp.Query) -> Relation:
+        """Add the steps of an inner query."""
+        return SelectBuilder(self.queries, name, self.where, self.catalog).build(tree, Emit())
+
+    def project(self, tree: exp.Select, source: joins.Source, where: list[exp.Expression]) -> Relation:
+        """Add the step that selects columns of the rows that satisfy conditions."""
+        entry: dict[str, Any] = {"from": source.relation.ref}
+        if where:
+            entry["where"] = self.all_of(source.scope, where)
+        return self._project(tree, source, entry)
+
+    def place_of(self, node: exp.Expression) -> str:
+        return Scope.of("", Relation("", ()), self.where).place_of(node)
+
+    def all_of(self, scope: Scope, conditions: list[exp.Expression]) -> Placed:
+        texts = [scope.text(condition) for condition in conditions]
+        joined = texts[0] if len(texts) == 1 else " and ".join(f"({text})" for text in texts)
+        return Placed(joined, scope.place_of(conditions[0]))
+
+    def _refuse_clauses(self, tree: exp.Select) -> None:
+        from sqlglot import expressions as exp
+
+        for key, what in (
+            ("qualify", "QUALIFY"),
+            ("sort", "SORT BY"),
+            ("cluster", "CLUSTER BY"),
+            ("offset", "OFFSET"),
+        ):
+            if tree.args.get(key) is not None:
+                raise refuse(self.where, f"{what} is not supported over streams", "use a top-N query")
+        for part in (tree.args.get("where"), tree.args.get("having"), *tree.expressions):
+            subquery = part.find(exp.Subquery, exp.Exists, exp.In) if part is not None else None
+            if subquery is not None and subquery.find(exp.Select) is not None:
+                raise refuse(
+                    self.place_of(subquery),
+                    "a subquery in a condition is not supported over streams",
+                    "join the two streams instead",
+                )
+
+    def _refuse_grouping(self, group: exp.Group | None) -> None:
+        for key in ("grouping_sets", "cube", "rollup"):
+            if group is not None and group.args.get(key):
+                raise refuse(
+                    self.where,
+                    f"{key.replace('_', ' ').upper()} is not supported",
+                    "write one query with GROUP BY for each set, and combine them with UNION ALL",
+                )
+
+
+class _Results:
+    """The selected columns of a grouped query, over its keys and the aggregates that it needs."""
+
+    def __init__(self, scope: Scope, grouping: windows.Grouping) -> None:
+        self._scope = scope
+        self._grouping = grouping
+        self._names: dict[str, str] = {}
+        self.aggregates: dict[str, Placed] = {}
+
+    def select(self, tree: exp.Select) -> dict[str, Placed]:
+        """Return names and expressions of the selected columns."""
+        from sqlglot import expressions as exp
+
+        selected: dict[str, Placed] = {}
+        for number, item in enumerate(tree.expressions):
+            place = self._scope.place_of(item)
+            if isinstance(item, exp.Star):
+                raise refuse(place, "SELECT * cannot be grouped", "name the keys and the aggregates")
+            node = item.this if isinstance(item, exp.Alias) else item
+            name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
+            if name.lower() in (known.lower() for known in selected):
+                raise refuse(place, f"two columns are called `{name}`", "rename one of them with AS")
+            selected[name] = Placed(self.text(node, name), place)
+        return selected
+
+    def text(self, node: exp.Expression, name: str = "") -> str:
+        """Return an expression over keys and aggregates; its aggregates are computed by the step before.
+
+        Args:
+            node: the expression.
+            name: the name of the column, which an aggregate has if the expression is nothing else.
+        """
+        from sqlglot import expressions as exp
+
+        def replace_part(part: exp.Expression) -> str | None:
+            if (formula := self._grouping.formula(part, self._scope)) is not None:
+                return formula
+            if isinstance(part, exp.Filter) or is_aggregate(part):
+                return self._aggregate(part, name if part.parent is None else "")
+            if isinstance(part, exp.Column):
+                keys = ", ".join(f"`{key}`" for key, _ in self._grouping.keys) or "none"
+                what = f"`{part.sql()}` is neither a key of GROUP BY nor inside an aggregate function"
+                raise refuse(self._scope.place_of(part), what, f"the keys: {keys}")
+            return None
+
+        return self._scope.text(node, replace_part)
+
+    def _aggregate(self, part: exp.Expression, name: str) -> str:
+        text = self._scope.text(part)
+        if text not in self._names:
+            free = name and not self._grouping.names(name) and name not in self.aggregates
+            self._names[text] = name if free else f"aggregate{len(self._names) + 1}"
+            self.aggregates[self._names[text]] = Placed(text, self._scope.place_of(part))
+        return quote(self._names[text])

@@ -1,0 +1,220 @@
+"""Top-N, de-duplication, `ORDER BY ... LIMIT` and `OVER` windows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from headrace.durations import text as duration_text
+from headrace.statements.declarations import Placed
+from headrace.statements.draft import refuse
+from headrace.statements.durations import interval_length
+from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.statements.syntax import Emit
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+
+    from headrace.statements.joins import Source
+    from headrace.statements.queries import SelectBuilder
+
+_EVERYTHING = "everything"
+"""The key of a top-N over all rows."""
+_ORDER_HINT = "keep the first rows: ORDER BY ... LIMIT n, or ROW_NUMBER() OVER (...) <= n"
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """`SELECT ... FROM (SELECT ..., ROW_NUMBER() OVER (...) AS rank FROM ...) WHERE rank <= n`."""
+
+    inner: exp.Select
+    rank: str
+    window: exp.Window
+    n: int
+    others: tuple[exp.Expression, ...]
+
+
+def find_ranked(tree: exp.Select) -> Ranked | None:
+    """Return the parts of a top-N query; None if it is another query."""
+    from sqlglot import expressions as exp
+
+    from headrace.statements.joins import conditions_of
+
+    clause = tree.args.get("from_")
+    inner = clause.this.this if clause is not None and isinstance(clause.this, exp.Subquery) else None
+    if not isinstance(inner, exp.Select) or tree.args.get("joins"):
+        return None
+    ranks = {
+        item.alias.lower(): item.this
+        for item in inner.expressions
+        if isinstance(item, exp.Alias)
+        and isinstance(item.this, exp.Window)
+        and isinstance(item.this.this, exp.RowNumber)
+    }
+    for condition in (conditions := conditions_of(tree)):
+        column = condition.left if isinstance(condition, exp.LTE | exp.LT | exp.EQ) else None
+        limit = condition.right if column is not None else None
+        if isinstance(column, exp.Column) and column.name.lower() in ranks and isinstance(limit, exp.Literal):
+            n = int(limit.name) - (1 if isinstance(condition, exp.LT) else 0)
+            if isinstance(condition, exp.EQ) and n != 1:
+                continue
+            others = tuple(other for other in conditions if other is not condition)
+            return Ranked(inner, column.name, ranks[column.name.lower()], n, others)
+    return None
+
+
+def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
+    """Add the steps of a top-N query."""
+    from sqlglot import expressions as exp
+
+    from headrace.statements.joins import Source
+
+    inner = ranked.inner.copy()
+    inner.set(
+        "expressions",
+        [
+            item
+            for item in inner.expressions
+            if not (isinstance(item, exp.Alias) and isinstance(item.this, exp.Window))
+        ],
+    )
+    partition, order = ranked.window.args.get("partition_by") or [], ranked.window.args.get("order")
+    if any(isinstance(part, exp.Column) and part.name.lower() in WINDOW_FORMULAS for part in partition):
+        raise refuse(
+            builder.where,
+            "top-N per window is not supported",
+            "aggregate with max_by, or collect the rows of the window and sort them",
+        )
+    source_name = builder.draft.new_name(builder.name, "query")
+    relation = builder.inner(source_name, inner)
+    source = Source.of("", relation, builder.where)
+    if order is None:
+        raise refuse(builder.where, "ROW_NUMBER() needs ORDER BY", "such as ORDER BY amount DESC")
+    keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
+    return _top_n(builder, tree, source, keys, order, ranked.n, ranked)
+
+
+def build_ordered(builder: SelectBuilder, tree: exp.Select, source: Source, emit: Emit) -> Relation:
+    """Add the steps of `ORDER BY ... LIMIT n`."""
+    order, limit = tree.args.get("order"), tree.args.get("limit")
+    if order is None:
+        raise refuse(builder.where, "LIMIT without ORDER BY has no end over a stream", _ORDER_HINT)
+    if limit is None or not limit.expression.name.isdigit():
+        raise refuse(builder.where, "a stream has no end, so its rows cannot be sorted", _ORDER_HINT)
+    plain = tree.copy()
+    plain.set("order", None)
+    plain.set("limit", None)
+    name = builder.draft.new_name(builder.name, "query")
+    relation = builder.inner(name, plain)
+    from headrace.statements.joins import Source as Plain
+
+    return _top_n(
+        builder, None, Plain.of("", relation, builder.where), {}, order, int(limit.expression.name), None
+    )
+
+
+def _top_n(
+    builder: SelectBuilder,
+    tree: exp.Select | None,
+    source: Source,
+    keys: dict[str, str],
+    order: exp.Order,
+    n: int,
+    ranked: Ranked | None,
+) -> Relation:
+    relation = source.relation
+    if relation.columns is None:
+        raise refuse(builder.where, "top-N needs a query with known columns", "name the columns")
+    order_by = ", ".join(
+        f"{source.scope.text(item.this)}{' desc' if item.args.get('desc') else ''}"
+        for item in order.expressions
+    )
+    step = builder.draft.new_name(builder.name, "top_n")
+    entry: dict[str, Any] = {"from": relation.ref, "key_by": keys or {_EVERYTHING: "1"}}
+    entry["top_n"] = {"n": n, "order_by": Placed(order_by, builder.where)}
+    builder.queries.add(step, builder.where, entry)
+    columns = dict.fromkeys((*keys, *relation.columns))
+    key = tuple(name for name in keys)
+    rank = ranked.rank if ranked is not None else "rank"
+    formulas = {rank: "rank"}
+    table = Relation(step, tuple(columns), formulas=formulas, changes="table", key=(*key, rank))
+    from headrace.statements.joins import Source as Plain
+
+    if ranked is None or tree is None:
+        selected = {name: quote(name) for name in relation.columns}
+        builder.queries.add(builder.name, builder.where, {"from": step, "select": selected})
+        return Relation(builder.name, relation.columns, changes="table")
+    outer = tree.copy()
+    alias = tree.args["from_"].this.alias or ""
+    result = Plain.of(alias, table, builder.where)
+    return builder.project(outer, result, list(ranked.others))
+
+
+def over_windows(tree: exp.Select) -> bool:
+    """Return True if a query selects an `OVER` window."""
+    from sqlglot import expressions as exp
+
+    return any(item.find(exp.Window) is not None for item in tree.expressions)
+
+
+def build_over(builder: SelectBuilder, tree: exp.Select, source: Source) -> Relation:
+    """Add the trailing window of `OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL ... PRECEDING ...)`."""
+    from sqlglot import expressions as exp
+
+    windows = [window for item in tree.expressions for window in item.find_all(exp.Window)]
+    first = windows[0]
+    place = source.scope.place_of(first)
+    same = {
+        (str(w.args.get("partition_by")), str(w.args.get("order")), str(w.args.get("spec"))) for w in windows
+    }
+    spec, order = first.args.get("spec"), first.args.get("order")
+    length = (
+        interval_length(spec.args.get("start"))
+        if spec is not None and spec.args.get("kind") == "RANGE"
+        else None
+    )
+    ordered = order.expressions[0].this if order is not None and len(order.expressions) == 1 else None
+    by_time = isinstance(ordered, exp.Column) and source.relation.is_time(ordered.name)
+    current = spec is not None and str(spec.args.get("end")) in ("CURRENT ROW", "None")
+    if length is None or not by_time or len(same) > 1 or not current:
+        raise refuse(
+            place,
+            "this OVER window is not supported",
+            "supported: one window, ORDER BY the event time RANGE BETWEEN INTERVAL ... PRECEDING AND CURRENT ROW",
+        )
+    partition = first.args.get("partition_by") or []
+    keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
+    aggregates: dict[str, Placed] = {}
+
+    def replaced(part: exp.Expression) -> str | None:
+        if not isinstance(part, exp.Window):
+            return None
+        name = f"aggregate{len(aggregates) + 1}"
+        aggregates[name] = Placed(source.scope.text(part.this), place)
+        return name
+
+    selected = {}
+    for number, item in enumerate(tree.expressions):
+        if isinstance(item, exp.Star):
+            selected |= {name: Placed(text, place) for name, text in source.scope.star()}
+            continue
+        node = item.this if isinstance(item, exp.Alias) else item
+        name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
+        selected[name] = Placed(source.scope.text(node, replaced), source.scope.place_of(item))
+    entry: dict[str, Any] = {"from": source.relation.ref}
+    if source.where:
+        entry["where"] = builder.all_of(source.scope, source.where)
+    if keys:
+        entry["key_by"] = keys
+    # RANGE includes the row exactly at the lower bound, a trailing window does not.
+    entry["window"] = {"trailing": duration_text(length + 1)}
+    entry["aggregate"] = aggregates
+    entry["select"] = selected
+    builder.queries.add(builder.name, builder.where, entry)
+    return Relation(builder.name, tuple(selected), side_outputs=("late",))
+
+
+def _name(node: exp.Expression, number: int) -> str:
+    from sqlglot import expressions as exp
+
+    return str(node.name) if isinstance(node, exp.Column) else f"key{number + 1}"

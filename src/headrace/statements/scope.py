@@ -1,0 +1,165 @@
+"""Names in a query: which relation a column belongs to, and its expression in the step that computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headrace.errors import did_you_mean
+from headrace.sql.functions import spark_functions
+from headrace.statements.draft import refuse
+from headrace.statements.relations import Relation, quote
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+
+_FUNCTIONS = {
+    "char_length": "length",
+    "cardinality": "size",
+    "regexp": "rlike",
+    "ucase": "upper",
+    "lcase": "lower",
+    "latest_by_offset": "last",
+    "earliest_by_offset": "first",
+    "json_value": "get_json_object",
+}
+"""Functions of Flink, ksqlDB and Azure that Spark has under another name."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The relations of a `FROM` clause, by the names that the query gives them."""
+
+    relations: Mapping[str, Relation]
+    renamed: Mapping[tuple[str, str], str]
+    """The columns of a joined row, by relation and column, if they are not called as in the relation."""
+    script: object
+    place: str
+
+    @classmethod
+    def of(cls, name: str, relation: Relation, place: str) -> Scope:
+        return cls({name: relation}, {}, None, place)
+
+    def resolve(self, column: exp.Column) -> str:
+        """Return the expression of a column.
+
+        Raises:
+            DocumentError: no relation has it, or several have.
+        """
+        name, table = column.name, column.table
+        relation_name = next((known for known in self.relations if known.lower() == table.lower()), None)
+        if table and relation_name is not None:
+            expression = self._in(relation_name, name)
+            if expression is None:
+                raise self._unknown(column, f"{table}.{name}", self.relations[relation_name].visible())
+            return expression
+        if table:  # a field of a column: window.start
+            field = f"{self._any(table, column)}.{quote(name)}"
+            return field
+        return self._any(name, column)
+
+    def owner(self, column: exp.Column) -> str | None:
+        """Return the relation that a column belongs to; None if it is unknown or not certain."""
+        if column.table:
+            found = [known for known in self.relations if known.lower() == column.table.lower()]
+        else:
+            found = [known for known in self.relations if self._in(known, column.name) is not None]
+        return found[0] if len(found) == 1 else None
+
+    def star(self, table: str = "") -> list[tuple[str, str]]:
+        """Return names and expressions of all columns, or of those of one relation."""
+        names = [known for known in self.relations if not table or known.lower() == table.lower()]
+        return [
+            (column, self._in(name, column) or quote(column))
+            for name in names
+            for column in self.relations[name].visible()
+        ]
+
+    def text(
+        self, node: exp.Expression, replace: Callable[[exp.Expression], str | None] | None = None
+    ) -> str:
+        """Return an expression in Spark SQL with the columns of this scope.
+
+        Args:
+            node: the expression.
+            replace: returns the text of a part that is computed elsewhere; None to keep it.
+        """
+        from sqlglot import expressions as exp
+
+        def transform(part: exp.Expression) -> exp.Expression:
+            if replace is not None and (text := replace(part)) is not None:
+                return _raw(text)
+            if isinstance(part, exp.Column) and not part.is_star:
+                return _raw(self.resolve(part))
+            if isinstance(part, exp.Anonymous) and (name := _FUNCTIONS.get(part.name.lower())):
+                return exp.Anonymous(this=name, expressions=part.expressions)
+            return part
+
+        self._check_functions(node)
+        return str(node.copy().transform(transform).sql(dialect="spark"))
+
+    def place_of(self, node: exp.Expression) -> str:
+        """Return the place of the first word of an expression that has one."""
+        places = [
+            (part.meta["line"], part.meta["col"] - (part.meta["end"] - part.meta["start"]))
+            for part in node.walk()
+            if "line" in part.meta
+        ]
+        if not places:
+            return self.place
+        file = self.place.rsplit(":", 2)[0]
+        line, column = min(places)
+        return f"{file}:{line}:{column}"
+
+    def _check_functions(self, node: exp.Expression) -> None:
+        from sqlglot import expressions as exp
+
+        for call in node.find_all(exp.Anonymous):
+            name = call.name.lower()
+            if name not in spark_functions() and name not in _FUNCTIONS:
+                hint = did_you_mean(name, spark_functions())
+                raise refuse(self.place_of(node), f"unknown function `{call.name}`", hint)
+
+    def _in(self, relation: str, name: str) -> str | None:
+        key = next((k for k in self.renamed if k[0] == relation and k[1].lower() == name.lower()), None)
+        return quote(self.renamed[key]) if key is not None else self.relations[relation].find(name)
+
+    def _any(self, name: str, column: exp.Column) -> str:
+        found = {known: text for known in self.relations if (text := self._in(known, name)) is not None}
+        certain = {k: t for k, t in found.items() if self.relations[k].columns is not None} or found
+        if len(certain) > 1:
+            names = " and ".join(f"`{known}`" for known in certain)
+            raise refuse(
+                self.place_of(column), f"`{name}` is in {names}", f"write {next(iter(certain))}.{name}"
+            )
+        if not certain:
+            visible = [column for relation in self.relations.values() for column in relation.visible()]
+            raise self._unknown(column, name, visible)
+        return next(iter(certain.values()))
+
+    def _unknown(self, column: exp.Column, name: str, known: object) -> Exception:
+        return refuse(
+            self.place_of(column),
+            f"unknown column `{name}`",
+            did_you_mean(column.name, list(known)),  # type: ignore[call-overload]
+        )
+
+
+def _raw(text: str) -> exp.Expression:
+    """Return text as an expression that is written as it is."""
+    from sqlglot import expressions as exp
+
+    return exp.Var(this=text)
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    """Return True if a node is a call of an aggregate function."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
+        name = node.name.lower()
+        return spark_functions().get(_FUNCTIONS.get(name, name), False)
+    if isinstance(node, exp.AggFunc):
+        return True
+    return isinstance(node, exp.Func) and spark_functions().get(node.sql_name().lower(), False)

@@ -1,0 +1,157 @@
+"""Queries as syntax trees: Spark's grammar, and what stream SQL adds to it.
+
+sqlglot parses Spark SQL. Words that it lacks are taken out of the tokens first: `TABLE` before the input of a window
+function, and `EMIT ...` at the end of a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from headrace.errors import DocumentError, Problem
+from headrace.sql.parsing import describe_fault
+from headrace.statements.tokens import Cursor, Script
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
+    from sqlglot.tokens import Token
+
+_MODES = ("DISCARDING", "ACCUMULATING", "RETRACTING")
+_AS_NAMES = {"WINDOW", "SESSION", "LIMIT", "OFFSET", "CUMULATE"}
+"""Words that are columns or functions where sqlglot expects a clause."""
+
+
+@dataclass(frozen=True)
+class Emit:
+    """The `EMIT` clause of a query."""
+
+    where: str = ""
+    changes: bool = False
+    early: int | None = None
+    """In microseconds, as all durations here."""
+    lateness: int | None = None
+    mode: str = ""
+
+    def __bool__(self) -> bool:
+        return self != Emit(where=self.where)
+
+
+@dataclass(frozen=True)
+class Select:
+    """A parsed query with its clause of emission."""
+
+    tree: exp.Query
+    emit: Emit
+    tokens: tuple[Token, ...]
+
+
+def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
+    """Parse a query.
+
+    Raises:
+        DocumentError: its syntax is wrong; with line and column.
+    """
+    from sqlglot import Dialect
+    from sqlglot import expressions as exp
+    from sqlglot.errors import ParseError
+
+    body, emit = _split_emit(script, list(tokens))
+    words = _prepare(script, body)
+    try:
+        trees = Dialect.get_or_raise("spark").parser().parse(words, script.text)
+    except ParseError as error:
+        fault = error.errors[0]
+        where = f"{script.file}:{fault['line']}:{fault['col']}"
+        raise DocumentError([Problem(where, f"SQL syntax error: {describe_fault(fault)}")]) from None
+    [tree] = trees
+    if not isinstance(tree, exp.Query):
+        where = script.place(tokens[0])
+        raise DocumentError([Problem(where, "expected a query", "such as SELECT * FROM tx")])
+    return Select(tree, emit, tuple(body))
+
+
+def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
+    """Return tokens that sqlglot parses: without `TABLE` in window functions, with words as names."""
+    from sqlglot import TokenType
+
+    words: list[Token] = []
+    skipped: list[int] = []
+    depth = 0
+    for number, token in enumerate(tokens):
+        before = tokens[number - 1].text.upper() if number else ""
+        after = tokens[number + 1].text.upper() if number + 1 < len(tokens) else ""
+        upper = token.text.upper()
+        if token.text == "(":
+            depth += 1
+        if token.text == ")":
+            depth -= 1
+            if skipped and skipped[-1] == depth:
+                skipped.pop()
+                continue
+        if upper == "TABLE" and after == "(" and before in ("FROM", "JOIN", ","):
+            continue  # FROM TABLE(TUMBLE(...)): the brackets go, too
+        if token.text == "(" and before == "TABLE" and number > 1:
+            skipped.append(depth - 1)
+            continue
+        if upper == "TABLE" and before in ("(", ">"):
+            continue  # TUMBLE(TABLE bid, ...)
+        if upper in _AS_NAMES and (after in ("(", ".", ",", ")", "") or before == "GROUP BY"):
+            token = _copy(token, TokenType.VAR)
+        words.append(token)
+    return words
+
+
+def _copy(token: Token, kind: object) -> Token:
+    from sqlglot.tokens import Token as Kind
+
+    return Kind(kind, token.text, token.line, token.col, token.start, token.end, token.comments)  # type: ignore[arg-type]
+
+
+def _split_emit(script: Script, tokens: list[Token]) -> tuple[list[Token], Emit]:
+    depth = 0
+    for number, token in enumerate(tokens):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and number and token.text.upper() == "EMIT" and script.text[token.start] not in "`'\"":
+            cursor = Cursor(script, tokens)
+            cursor.position = number + 1
+            return tokens[:number], _emit(cursor, script.place(token))
+    return tokens, Emit()
+
+
+def _emit(cursor: Cursor, where: str) -> Emit:
+    emit = Emit(where)
+    while cursor.current is not None:
+        if cursor.take("ON", "WINDOW", "CLOSE") or cursor.take("FINAL"):
+            continue
+        if cursor.take("CHANGES"):
+            emit = replace(emit, changes=True)
+        elif cursor.take("EARLY"):
+            cursor.take("EVERY")
+            emit = replace(emit, early=_duration(cursor))
+        elif cursor.take("LATENESS"):
+            emit = replace(emit, lateness=_duration(cursor))
+        elif cursor.current.text.upper() in _MODES:
+            emit = replace(emit, mode=cursor.next("a mode").text.lower())
+        else:
+            cursor.fail(
+                f"unknown word `{cursor.current.text}` in EMIT",
+                "write ON WINDOW CLOSE, CHANGES, EARLY EVERY d, LATENESS d, DISCARDING, ACCUMULATING or "
+                "RETRACTING",
+            )
+    return emit
+
+
+def _duration(cursor: Cursor) -> int:
+    from headrace.statements.durations import UNITS, length_of
+
+    hint = "such as INTERVAL '1' MINUTE"
+    cursor.take("INTERVAL")
+    number = cursor.next("a duration", hint).text
+    unit = cursor.next("a unit of time", hint).text if not number.strip().count(" ") else ""
+    length = length_of(f"{number} {unit}") if unit.lower().rstrip("s") in UNITS or not unit else None
+    if length is None:
+        cursor.position -= 1
+        cursor.fail(f"expected a duration, got `{number} {unit}`", hint)
+    return length
