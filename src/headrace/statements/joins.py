@@ -378,7 +378,7 @@ def _joined(
     builder.queries.add(step, place, {"from": left_ref, "join": options})
     renamed = {**source.scope.renamed, **{(name, column): new for column, new in renames.items()}}
     scope = Scope(source.scope.relations if semi else both.relations, renamed, None, place)
-    relation = Relation(step, columns, times=(), changes=source.relation.changes, side_outputs=("late",))
+    relation = Relation(step, columns, times=(), changes=source.relation.changes, side_outputs={"late": step})
     return replace(source, relation=relation, scope=scope)
 
 

@@ -200,32 +200,32 @@ class _ScriptBuilder:
         for key in create.key:
             if key.text.lower() not in (known.lower() for known in names):
                 raise refuse(key.where, f"unknown key column `{key}`", did_you_mean(key.text, names))
-        source = f"{name}" if not computed and not is_table else f"{name}_records"
         if not computed and time is not None:
             entry["event_time"] = time
         if is_table and time is None:
             entry["processing_time"] = True
-        self.draft.add("sources", source, where, entry)
-        ref = source
+        self.draft.add("sources", name, where, entry)
+        ref = name
         if computed:
             step: dict[str, Any] = {"from": ref, "with_columns": computed}
             if time is not None:
                 step["event_time"] = time
-            ref = name if not is_table else self.draft.new_name(name, "with_columns")
+            ref = self.draft.new_name(name, "with_columns")
             self.draft.add("steps", ref, where, step)
         if is_table:
             keys = [key.text for key in create.key]
-            self.draft.add("steps", name, where, {"from": ref, "key_by": keys, "latest": {}})
-            names = (*keys, *(column for column in names if column not in keys))
+            latest = self.draft.new_name(name, "latest")
+            self.draft.add("steps", latest, where, {"from": ref, "key_by": keys, "latest": {}})
+            names, ref = (*keys, *(column for column in names if column not in keys)), latest
         self._catalog[name.lower()] = Relation(
-            name,
+            ref,
             names or None,
             times=(time["column"].text,) if time is not None else (),
             clock=clock,
             changes="table" if is_table else "none",
             key=tuple(key.text for key in create.key),
             lookup=lookup,
-            side_outputs=("dead_letters",) if not computed and not is_table else (),
+            side_outputs={"dead_letters": name},
         )
 
     def _event_time(self, create: Create, names: tuple[str, ...]) -> dict[str, Any] | None:

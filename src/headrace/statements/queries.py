@@ -58,7 +58,7 @@ class QueryBuilder:
     def _match_recognize(self, name: str, tokens: tuple[Token, ...], where: str) -> Relation:
         text = self.script.text[tokens[0].start : tokens[-1].end + 1]
         self.add(name, where, {"sql": Placed(text, where)})
-        return Relation(name, None, side_outputs=("late",))
+        return Relation(name, None, side_outputs={"late": name})
 
 
 class SelectBuilder:
@@ -137,7 +137,7 @@ class SelectBuilder:
             if node.name.lower() not in main.side_outputs:
                 outputs = [f"{node.db}.{output}" for output in main.side_outputs]
                 raise refuse(place, f"unknown output `{name}`", did_you_mean(name, outputs))
-            return Relation(f"{main.ref}.{node.name.lower()}", None)
+            return Relation(f"{main.side_outputs[node.name.lower()]}.{node.name.lower()}", None)
         raise refuse(place, f"unknown source or view `{name}`", did_you_mean(name, self.catalog))
 
     # SELECT
@@ -265,7 +265,7 @@ class SelectBuilder:
         key = tuple(texts.get(quote(name), "") for name, _ in grouping.keys)
         times = tuple(name for name, text in selected.items() if str(text) == WINDOW_FORMULAS["window_time"])
         updating = grouping.window is None or bool(emit)
-        outputs = ("late",) if grouping.window is not None and condition is None else ()
+        outputs = {"late": entry["from"] if condition is not None else self.name} if grouping.window is not None else {}
         return Relation(
             self.name,
             tuple(selected),

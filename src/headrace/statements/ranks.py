@@ -211,7 +211,7 @@ def build_over(builder: SelectBuilder, tree: exp.Select, source: Source) -> Rela
     entry["aggregate"] = aggregates
     entry["select"] = selected
     builder.queries.add(builder.name, builder.where, entry)
-    return Relation(builder.name, tuple(selected), side_outputs=("late",))
+    return Relation(builder.name, tuple(selected), side_outputs={"late": builder.name})
 
 
 def _name(node: exp.Expression, number: int) -> str:

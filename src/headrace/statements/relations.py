@@ -42,7 +42,8 @@ class Relation:
     """True for panes: rows with the column `window`."""
     lookup: Mapping[str, Any] | None = None
     """The options of a lookup in the table, if its connector can be looked up in."""
-    side_outputs: tuple[str, ...] = ()
+    side_outputs: Mapping[str, str] = field(default_factory=dict)
+    """The side outputs by name, each with the entry that has it."""
 
     def visible(self) -> tuple[str, ...]:
         """Return the columns of `select *`."""

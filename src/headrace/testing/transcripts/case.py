@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from ruamel.yaml.nodes import MappingNode, Node
 
-from headrace import yaml
+from headrace import statements, yaml
 from headrace.connectors.files import Files
 from headrace.plan.graph import Graph
 from headrace.steps.rows.lookup import Lookup
 from headrace.streams.pipeline import Pipeline, collecting
-from headrace.testing.transcripts.script import Expect, Line, Restart, Rows, Rules, Watermark
+from headrace.testing.transcripts.script import Contents, Expect, Line, Restart, Rows, Rules, Watermark
 from headrace.testing.transcripts.script_reading import read_script
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose
@@ -27,7 +27,7 @@ from headrace.yaml.positions import Fields, Scalar, Value, from_plain
 from headrace.yaml.reading import read_mapping, read_word, reject_unknown
 from headrace.yaml.reading import read_text as read_value
 
-KEYS = ("name", "pipeline", "script", "through", "description")
+KEYS = ("name", "pipeline", "sql", "script", "through", "description")
 Through = Literal["any", "spark", "kernel"]
 _HINT = "a case has `name`, `pipeline` and `script`"
 
@@ -58,8 +58,14 @@ class Case:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The outputs in `expect` lines, in order of appearance."""
+        """The outputs in `expect` and `contents` lines, in order of appearance."""
         lines = [line for line in self.script if isinstance(line, Expect)]
+        return tuple(dict.fromkeys(name for line in lines for name in line.outputs))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The outputs whose rows `expect` lines compare one by one."""
+        lines = [line for line in self.script if isinstance(line, Expect) and not isinstance(line, Contents)]
         return tuple(dict.fromkeys(name for line in lines for name in line.outputs))
 
     @property
@@ -165,22 +171,37 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     case = read_mapping(tree, expected="a case", hint=_HINT)
     errors = ErrorCollector()
     reject_unknown(case, KEYS, "a case", errors)
-    for key in ("name", "pipeline", "script"):
+    given = "sql" if "sql" in case else "pipeline"
+    for key in ("name", given, "script"):
         if key not in case:
             errors.add(case.where, f"`{key}` of the case is missing", _HINT)
+    if "sql" in case and "pipeline" in case:
+        errors.add(case.key_at("sql"), "expected either `pipeline` or `sql`, got both", "remove one")
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
-    graph = _find_tables(_pipeline(case["pipeline"], pipeline, file, name).check(), case["pipeline"], file)
+    if given == "sql":
+        graph = _sql_pipeline(case["sql"], name).check()
+    else:
+        graph = _find_tables(_pipeline(case["pipeline"], pipeline, file, name).check(), case["pipeline"], file)
     lines = read_script(case["script"], graph)
     through = read_word(case["through"], ("any", "spark")) if "through" in case else "any"
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
 
 
+def _sql_pipeline(value: Value, name: str) -> Pipeline:
+    text = read_value(value, expected="SQL statements")
+    return Pipeline.from_graph(statements.from_text(text, file=f"{value.where}: sql", name=_slug(name)))
+
+
+def _slug(name: str) -> str:
+    """Return the name of a case as that of a pipeline."""
+    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "case"
+    return slug if slug[0].isalpha() else f"case-{slug}"
+
+
 def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
     if isinstance(value, Fields):
-        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "case"
-        name = slug if slug[0].isalpha() else f"case-{slug}"
-        return Pipeline.from_graph(yaml.from_mapping(node, file=file, name=name))
+        return Pipeline.from_graph(yaml.from_mapping(node, file=file, name=_slug(name)))
     path = Path(file).parent / read_value(value, expected="a pipeline or the path of one")
     if path.suffix == ".py":
         return _from_python(path, value)

@@ -12,16 +12,19 @@ from headrace.errors import DocumentError, HeadraceError
 from headrace.lowering.decode import as_source_error
 from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.spark.session import open_session
+from headrace.steps.endpoints.sink import Sink
 from headrace.testing.transcripts import SUFFIXES
 from headrace.testing.transcripts.case import Case, InvalidCase, read_case, read_file
 from headrace.testing.transcripts.report import Outcome, Report
 from headrace.testing.transcripts.results.batch import batch_failures, late_outputs
 from headrace.testing.transcripts.results.compare import compare
+from headrace.testing.transcripts.results.contents import remaining_rows
+from headrace.testing.transcripts.results.outputs import Output
 from headrace.testing.transcripts.runs.kernel import KernelRun
 from headrace.testing.transcripts.runs.kernel_cases import runs_in_kernel
 from headrace.testing.transcripts.runs.lines import apply_line
 from headrace.testing.transcripts.runs.spark import SparkRun
-from headrace.testing.transcripts.script import End, Expect
+from headrace.testing.transcripts.script import Contents, End, Expect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -168,7 +171,7 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
         for index, line in enumerate(case.script):
             where = line.where
             apply_line(line, run, kill=case.kills_in(index))
-            if isinstance(line, Expect) and (failure := _compare(line, run)):
+            if isinstance(line, Expect) and (failure := _compare(line, case, run)):
                 return failure
         return _find_uncompared(case, run) or (_batch(case, run) if batch else "")
     except Exception as error:  # any exception fails this case only
@@ -178,18 +181,29 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
             run.close()
 
 
-def _compare(line: Expect, run: SparkRun | KernelRun) -> str:
-    differences = {name: compare(name, expected, run.take(name)) for name, expected in line.outputs.items()}
+def _compare(line: Expect, case: Case, run: SparkRun | KernelRun) -> str:
+    actual = {name: _actual(line, name, case, run) for name in line.outputs}
+    differences = {name: compare(name, expected, actual[name]) for name, expected in line.outputs.items()}
     messages = [
         f"{line.places[name]}: {difference}" for name, difference in differences.items() if difference
     ]
     return "\n".join(messages)
 
 
+def _actual(line: Expect, name: str, case: Case, run: SparkRun | KernelRun) -> Sequence[Output]:
+    """Return the rows that a line compares: those since the last comparison, or all that remain."""
+    rows = run.take(name)
+    if not isinstance(line, Contents):
+        return rows
+    sink = case.graph.nodes[name]
+    assert isinstance(sink, Sink)
+    return remaining_rows(run.all_rows(name), getattr(sink.connector, "key", ()))
+
+
 def _find_uncompared(case: Case, run: SparkRun | KernelRun) -> str:
     """Return rows that no `expect` compared; a sink in complete mode leaves none."""
     messages = []
-    for name in case.outputs:
+    for name in case.compared:
         difference = compare(name, (), [] if run.is_complete(name) else run.take(name))
         if difference:
             messages.append(f"{case.where}: at the end of the script\n{difference}")

@@ -3,6 +3,7 @@
 rows       one micro-batch for each query that reads the source, then at most one without data
 watermark  sets the watermark of a source; from then on only the script moves it
 expect     the rows emitted since the last comparison, in any order
+contents   the whole content of a sink: the rows that remain after all changes
 rules      replaces the rules of a step from the next micro-batch on
 advance    advances the clock; then one micro-batch and at most one without data
 restart    kills the run and restarts it from its checkpoint
@@ -52,6 +53,11 @@ class Expect:
     where: str
     outputs: Mapping[str, tuple[Mapping[str, Any], ...]]
     places: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Contents(Expect):
+    """Expected whole contents of sinks."""
 
 
 @dataclass(frozen=True)

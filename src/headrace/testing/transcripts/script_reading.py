@@ -8,11 +8,13 @@ from typing import Any
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
 from headrace.plan.graph import Graph
+from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.script import (
     Advance,
+    Contents,
     End,
     Expect,
     Line,
@@ -45,7 +47,8 @@ def read_script(value: Value, graph: Graph) -> tuple[Line, ...]:
     errors = ErrorCollector()
     lines = [errors.attempt(_line, item, graph, errors) for item in value.items]
     if not errors.problems and not any(isinstance(line, Expect) for line in lines):
-        errors.add(value.where, "the script has no `expect`", "add `- expect: {output: [...]}`")
+        what = "the script has no `expect` and no `contents`"
+        errors.add(value.where, what, "add `- expect: {output: [...]}`")
     _check_order([line for line in lines if line is not None], errors)
     errors.raise_any()
     return tuple(line for line in lines if line is not None)
@@ -124,6 +127,15 @@ def _expect(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> E
     return Expect(where, outputs, {name: outputs_read.key_at(name) for name in outputs_read})
 
 
+def _contents(where: str, value: Value, graph: Graph, errors: ErrorCollector) -> Contents:
+    expected = _expect(where, value, graph, errors)
+    for name in expected.outputs:
+        if not isinstance(graph.nodes.get(name), Sink):
+            sinks = [sink.name for sink in graph.sinks]
+            errors.add(expected.places[name], f"`{name}` is not a sink", did_you_mean(name, sinks))
+    return Contents(expected.where, expected.outputs, expected.places)
+
+
 def _read_expect(fields: Fields, name: str, graph: Graph) -> tuple[Mapping[str, Any], ...]:
     if output_of(graph, name) is None:
         raise_problem(fields.key_at(name), f"unknown output `{name}`", did_you_mean(name, outputs_of(graph)))
@@ -182,7 +194,7 @@ def _check_order(lines: list[Line], errors: ErrorCollector) -> None:
                 "move it after `rows`, or write `restart: kill`",
             )
         if ended and not isinstance(line, Expect):
-            errors.add(line.where, "the input has ended: only `expect` can follow `end`")
+            errors.add(line.where, "the input has ended: only `expect` and `contents` can follow `end`")
         ended = ended or isinstance(line, End)
 
 
@@ -191,6 +203,7 @@ LINES: dict[str, Callable[[str, Value, Graph, ErrorCollector], Line]] = {
     "rules": _rules,
     "watermark": _watermark,
     "expect": _expect,
+    "contents": _contents,
     "advance": _advance,
     "restart": _restart,
     "end": _end,
