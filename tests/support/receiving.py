@@ -19,9 +19,9 @@ from typing import Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.registry import connector
+from headrace.connectors.write_ahead_log.groups import decode_header, intact_groups
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.options import LoggedSource
-from headrace.connectors.write_ahead_log.groups import decode_header, intact_groups
 from headrace.connectors.write_ahead_log.records import Record, decode
 from headrace.connectors.write_ahead_log.segments import segment_paths
 from tests.support.processes import report_ready, start_process

@@ -15,16 +15,24 @@ HINT = "restore the file from a backup, or start over with --fresh"
 def read_json(path: Path, default: Any) -> Any:
     """Return the value in a sealed JSON file; the default if there is no file.
 
+    Raises:
+        DamagedFileError: the file is damaged.
+    """
+    try:
+        return decode_json(path.read_bytes(), path)
+    except FileNotFoundError:
+        return default
+
+
+def decode_json(content: bytes, path: Path) -> Any:
+    """Return the value in the content of a sealed JSON file.
+
     Files of version 0.2 have no seal. A sealed file that is damaged does not pass for one of them, because a
     damaged seal is not JSON.
 
     Raises:
         DamagedFileError: the file is damaged.
     """
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return default
     if content and not is_sealed(content):
         try:
             return json.loads(content)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.connectors.failpoints import Crash, arm
@@ -419,7 +419,7 @@ def test_stored_rows_are_not_dropped_before_the_query_has_planned(tmp_path: Path
     log.plan(0, 1)
     for _ in range(30):
         log.submit([Message(b"." * 1000)], lambda: None)
-    assert reopen_rows(log)[:1] != rows[:1]
+    assert reopen_rows(log)[:50] != rows
     log.close()
 
 
@@ -459,7 +459,7 @@ def test_checkpoint_that_does_not_fit_the_log_is_an_error(released: dict[str, by
         enumerator.splits({"position": 40}, {"position": 99})
     path = segments(tmp_path)[-1]
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(Exception, match=rf"tx: {path}: damaged at byte"):
+    with pytest.raises(Exception, match=rf'"tx: {path}", "damaged at byte'):
         enumerator.splits({"position": 40}, {"position": 45})
     enumerator.close()
 
@@ -544,6 +544,7 @@ DAMAGE = st.tuples(
 )
 
 
+@settings(max_examples=50)
 @given(ACTIONS, DAMAGE)
 def test_log_has_the_rows_of_a_model_or_raises(
     actions: list[tuple[str, int]], damage: tuple[str, int, int]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headrace.connectors.driver_source import Offset
-from headrace.connectors.retry import portable_error
+from headrace.connectors.retry import portable_error, problem_of
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
 from headrace.errors import HeadraceError, Problem
@@ -76,7 +76,6 @@ class LogEnumerator:
         try:
             return action()
         except HeadraceError as error:
-            where = f"{self._source}: {error.where}" if error.where else self._source
-            raise portable_error(Problem(where, error.what, error.hint)) from error
+            raise portable_error(problem_of(error, self._source)) from error
         except Exception as error:
             raise portable_error(Problem(self._source, str(error) or type(error).__name__)) from error
