@@ -22,7 +22,9 @@ from pathlib import Path
 
 from headrace.checkpoints.directory import PipelineDirectory, restoring_path
 from headrace.checkpoints.layout import CHECKPOINT_ID, list_checkpoints, progress_of, require_checkpoints
+from headrace.connectors.durable_files import decode_json
 from headrace.errors import OptionError, did_you_mean
+from headrace.sealed_files import seal
 
 RECORD = "savepoint.json"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -145,8 +147,9 @@ def renew_checkpoint_ids(directory: Path) -> None:
         file.write_text(ids[file.read_text()])
     for kind in ("exchange", "unrouted"):
         for entry in directory.glob(f"{kind}/*/_headrace/*/log/*"):
-            text = entry.read_text()
-            entry.write_text(re.sub("|".join(ids) or "$^", lambda match: ids[match[0]], text))
+            text = json.dumps(decode_json(entry.read_bytes(), entry))
+            renewed = re.sub("|".join(ids) or "$^", lambda match: ids[match[0]], text)
+            entry.write_bytes(seal(renewed.encode(), entry))
 
 
 def _describe(pipeline: str, directory: Path, name: str) -> Savepoint:

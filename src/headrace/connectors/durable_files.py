@@ -1,4 +1,4 @@
-"""Files that survive a crash of the machine: written, renamed and removed durably."""
+"""Files that survive a crash of the machine: written, renamed and removed durably, and sealed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,44 @@ import os
 from pathlib import Path
 from typing import Any
 
+from headrace.sealed_files import is_sealed, seal, unseal
+
+HINT = "restore the file from a backup, or start over with --fresh"
+
 
 def read_json(path: Path, default: Any) -> Any:
-    """Return the value in a JSON file; the default if there is no file."""
-    return json.loads(path.read_text()) if path.exists() else default
+    """Return the value in a sealed JSON file; the default if there is no file.
+
+    Raises:
+        DamagedFileError: the file is damaged.
+    """
+    try:
+        return decode_json(path.read_bytes(), path)
+    except FileNotFoundError:
+        return default
+
+
+def decode_json(content: bytes, path: Path) -> Any:
+    """Return the value in the content of a sealed JSON file.
+
+    Files of version 0.2 have no seal. A sealed file that is damaged does not pass for one of them, because a
+    damaged seal is not JSON.
+
+    Raises:
+        DamagedFileError: the file is damaged.
+    """
+    if content and not is_sealed(content):
+        try:
+            return json.loads(content)
+        except ValueError:
+            pass
+    return json.loads(unseal(content, path, hint=HINT))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON, atomically and durably; create the directory if it does not exist."""
+    """Write a value as sealed JSON, atomically and durably; create the directory if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(path, json.dumps(value).encode())
+    write_durably(path, seal(json.dumps(value).encode(), path))
 
 
 def write_durably(path: Path, content: bytes) -> None:

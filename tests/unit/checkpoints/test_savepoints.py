@@ -14,6 +14,8 @@ from headrace.checkpoints.savepoints import (
     list_savepoints,
     restore_savepoint,
 )
+from headrace.connectors.files.ledger import LedgerLog
+from headrace.connectors.files.store import LocalStore
 from headrace.errors import OptionError
 
 OLD_ID = "0123456789abcdef0123456789abcdef"
@@ -64,8 +66,8 @@ def test_restore_moves_the_checkpoint_aside_and_renews_its_ids(directory: Path) 
     assert not (directory / "queries/totals/spark/commits/1").exists()
     new_id = (directory / "queries/totals/checkpoint_id").read_text()
     assert new_id != OLD_ID
-    entry = json.loads((directory / "exchange/totals/_headrace/fraud.totals/log/0000000001").read_text())
-    assert entry["epochs"] == {new_id: 0}
+    ledger = LedgerLog(LocalStore(), str(directory / "exchange/totals/_headrace/fraud.totals/log"))
+    assert ledger.read().epochs == {new_id: 0}
     again = restore_savepoint("fraud", directory, "v1")
     assert again == directory.with_name("fraud.old-2")
 

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten
 from headrace.connectors.base import WriteContext, require_open
+from headrace.connectors.durable_files import HINT
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
 from headrace.connectors.ledger import Ledger, LedgerEntry, LedgerWriter
-from headrace.errors import DeliveryError, did_you_mean
+from headrace.errors import DamagedFileError, DeliveryError, did_you_mean
 from headrace.spark.gateway import GatewayError, session_of_thread
 from headrace.spark.row_counter import RowCounter
 
@@ -96,8 +97,20 @@ class FilesWriter(LedgerWriter):
 
     def _roll_forward(self, entry: LedgerEntry) -> None:
         """Complete the commit of an earlier run."""
+        staging = f"{self._root}/{self._internal_directory}/staging"
+        unfinished = self._store.names(staging)
+        for source, target in entry.detail.get("moves", ()):
+            # Its directory is removed after the last move; later, readers may remove visible files.
+            directory = source.removeprefix(f"{self._internal_directory}/staging/").partition("/")[0]
+            if directory in unfinished and not any(map(self._exists, (source, target))):
+                what = f"the file is missing: it has rows of a committed epoch, to be moved to {target}"
+                raise DamagedFileError(what, where=f"{self._root}/{source}", hint=HINT)
         self._make_visible(entry)
         reach("files.rolled_forward")
+
+    def _exists(self, name: str) -> bool:
+        directory, _, file = f"{self._root}/{name}".rpartition("/")
+        return file in self._store.names(directory)
 
     def _make_visible(self, entry: LedgerEntry) -> None:
         """Move the files of an epoch to their visible names; files that have been moved are skipped."""
