@@ -7,15 +7,33 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors.retry import find_problem
 from headrace.connectors.row_encoding import as_encoding_error
-from headrace.errors import HeadraceError, SourceError
+from headrace.errors import DamagedFileError, HeadraceError, SourceError
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
 from headrace.lowering.windows.python_aggregates import as_aggregate_error
+from headrace.sealed_files import RESTORE
 from headrace.spark.errors import describe_error, find_expression
+from headrace.spark.gateway import java_causes
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
+_CHECKPOINT_FILE = re.compile(
+    r"(?:file:)?(/[^\s:,'\"\[\]()]*/queries/[^/\s]+/(?:spark|lookups)/[^\s:,'\"\[\]()]*)"
+)
+_DAMAGES = (
+    "headrace.compat.DamagedFile",
+    "CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED",
+    "ChecksumException",
+    "FileNotFoundException",
+    "NoSuchFileException",
+    "doesn't exist",
+    "does not exist",
+    "EOFException",
+)
+"""Words of an exception, together with the path of a file of a checkpoint."""
+_STATE_DAMAGES = ("CANNOT_LOAD_STATE_STORE", "STATE_STORE_", "CANNOT_READ_STATE", "Failed to read log file")
+"""Words of exceptions that wrap those of a damaged state store."""
 _PYTHON_WORKER = "thrown from the Python worker"
 _RAISED = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: .*)?$")
 """The last line of a Python traceback: the class of the exception, then its message."""
@@ -24,9 +42,9 @@ _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<func
 
 def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     """Return the error of a query with location, problem and hint, without the stack trace."""
+    if certain := find_damage(error) or as_encoding_error(error):
+        return certain
     text = str(error)
-    if encoding_error := as_encoding_error(error):
-        return encoding_error
     portable = find_problem(text)
     problems = (connector.explain_failure(text) for connector in graph.connectors)
     if problem := portable if portable and portable.where else next(filter(None, problems), None):
@@ -41,8 +59,38 @@ def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     if expression := find_expression(text):
         what, _ = describe_error(Exception(text))
         return SourceError(what, where=_locate(graph, expression), hint="see Spark's log")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return SourceError(lines[0] if lines else type(error).__name__, hint="see Spark's log")
+    return SourceError(_deepest_reason(error), hint="see Spark's log")
+
+
+def find_damage(error: BaseException) -> DamagedFileError | None:
+    """Return the error of a file of a checkpoint that Spark cannot read; None for other errors."""
+    causes = java_causes(error) or [("", str(error))]
+    for name, message in reversed(causes):
+        file = _CHECKPOINT_FILE.search(message)
+        if file is not None and any(kind in f"{name}: {message}" for kind in _DAMAGES):
+            what = f"the file is damaged or missing: {_one_line(name, message)}"
+            return DamagedFileError(what, where=file[1], hint=RESTORE)
+    if any(kind in message for _, message in causes for kind in _STATE_DAMAGES):
+        deepest = _one_line(*causes[-1])
+        where = next((file[1] for _, text in causes if (file := _CHECKPOINT_FILE.search(text))), "")
+        return DamagedFileError(f"the state of a step is damaged: {deepest}", where=where, hint=RESTORE)
+    return None
+
+
+def _deepest_reason(error: BaseException) -> str:
+    """Return class and message of the deepest Java cause, or the first line of an error without one."""
+    causes = [cause for cause in java_causes(error) if cause[1]]
+    if causes:
+        return _one_line(*causes[-1])
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _one_line(name: str, message: str) -> str:
+    """Return class and message of a Java exception as one line; Spark's own messages without the class."""
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "no message")
+    line = re.sub(r"\s*SQLSTATE: \w+$", "", line)
+    return line if not name or line.startswith("[") else f"{name.rpartition('.')[2]}: {line}"
 
 
 def _locate(graph: Graph, expression: str) -> str:

@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.checkpoints import read_sealed_text, write_epochs, write_sealed
 
 from headrace.checkpoints.directory import PipelineDirectory, restoring_path
+from headrace.checkpoints.layout import read_checkpoint_id, renew_checkpoint_id
+from headrace.checkpoints.owner import write_owner
 from headrace.checkpoints.savepoints import (
     create_savepoint,
     delete_savepoint,
@@ -16,23 +19,18 @@ from headrace.checkpoints.savepoints import (
 )
 from headrace.errors import OptionError
 
-OLD_ID = "0123456789abcdef0123456789abcdef"
-
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Return a checkpoint directory with one query and one exchange."""
     directory = tmp_path / "fraud"
     query = directory / "queries" / "totals"
-    for log in ("offsets", "commits"):
-        (query / "spark" / log).mkdir(parents=True)
-        (query / "spark" / log / "0").write_text("v1\n{}\n")
-    (query / "checkpoint_id").write_text(OLD_ID)
+    write_epochs(query)
+    checkpoint_id = renew_checkpoint_id(query)
     (query / "accounting.jsonl").write_text("one\n")
     ledger = directory / "exchange" / "totals" / "_headrace" / "fraud.totals" / "log"
-    ledger.mkdir(parents=True)
-    (ledger / "0000000001").write_text(json.dumps({"number": 1, "token": 1, "epochs": {OLD_ID: 0}}))
-    (directory / "pipeline").write_text("fraud")
+    write_sealed(ledger / "0000000001", json.dumps({"number": 1, "token": 1, "epochs": {checkpoint_id: 0}}))
+    write_owner(directory, "fraud")
     (directory / "logs").mkdir()
     return directory
 
@@ -40,7 +38,7 @@ def directory(tmp_path: Path) -> Path:
 def test_savepoint_holds_the_checkpoint_without_lock_and_logs(directory: Path) -> None:
     savepoint = create_savepoint("fraud", directory, "v1")
     assert savepoint.epochs == {"totals": 0}
-    assert (savepoint.path / "queries/totals/spark/commits/0").read_text() == "v1\n{}\n"
+    assert (savepoint.path / "queries/totals/spark/commits/0").read_bytes().startswith(b"v1\n{}\n")
     assert not (savepoint.path / "lock").exists()
     assert not (savepoint.path / "logs").exists()
     assert list_savepoints(directory) == [savepoint]
@@ -62,10 +60,10 @@ def test_restore_moves_the_checkpoint_aside_and_renews_its_ids(directory: Path) 
     assert aside == directory.with_name("fraud.old-1")
     assert (aside / "queries/totals/spark/commits/1").exists()
     assert not (directory / "queries/totals/spark/commits/1").exists()
-    new_id = (directory / "queries/totals/checkpoint_id").read_text()
-    assert new_id != OLD_ID
-    entry = json.loads((directory / "exchange/totals/_headrace/fraud.totals/log/0000000001").read_text())
-    assert entry["epochs"] == {new_id: 0}
+    old_id, new_id = (read_checkpoint_id(place / "queries/totals") for place in (aside, directory))
+    assert new_id != old_id
+    entry = read_sealed_text(directory / "exchange/totals/_headrace/fraud.totals/log/0000000001")
+    assert json.loads(entry)["epochs"] == {new_id: 0}
     again = restore_savepoint("fraud", directory, "v1")
     assert again == directory.with_name("fraud.old-2")
 

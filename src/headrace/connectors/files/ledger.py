@@ -11,10 +11,16 @@ crash.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from headrace.connectors.files.store import Store
 from headrace.connectors.ledger import LedgerEntry
+from headrace.errors import DamagedFileError
+from headrace.sealed_files import is_sealed, seal, unseal
+
+_HINT = "restore the file from a backup, or start over with --fresh in an empty directory"
 
 _MIN_ENTRIES = 100
 """Entries to keep; a run that misses more of them between two steps would not detect that it is fenced."""
@@ -26,13 +32,14 @@ class LedgerLog:
 
     store: Store
     directory: str
+    is_needed: Callable[[LedgerEntry], bool] = lambda entry: False
+    """True for an old entry that must be kept."""
 
     def read(self) -> LedgerEntry:
         numbers = self._numbers()
         if not numbers:
             return LedgerEntry()
-        entry = LedgerEntry.decode(self.store.read(self._path(numbers[-1])))
-        return replace(entry, number=numbers[-1])
+        return self._read(numbers[-1])
 
     def take_over(self, entry: LedgerEntry) -> bool:
         return self.commit(entry)
@@ -41,12 +48,29 @@ class LedgerLog:
         numbers = self._numbers()
         if numbers and numbers[-1] >= entry.number:
             return False
-        if not self.store.create(self._path(entry.number), entry.encode()):
+        if not self.store.create(*self._seal(entry)):
             return False
         if len(numbers) > 2 * _MIN_ENTRIES:
             for number in numbers[:-_MIN_ENTRIES]:
+                if self.is_needed(self._read(number)):
+                    break
                 self.store.remove(self._path(number))
         return True
+
+    def _read(self, number: int) -> LedgerEntry:
+        path = self._path(number)
+        content = self.store.read(path)
+        if is_sealed(content):
+            content = unseal(content, Path(path), hint=_HINT, where=path)
+        try:  # version 0.2 wrote entries without a seal
+            return replace(LedgerEntry.decode(content), number=number)
+        except (ValueError, KeyError, AttributeError) as error:
+            what = "the file is damaged: it is no entry of a ledger"
+            raise DamagedFileError(what, where=path, hint=_HINT) from error
+
+    def _seal(self, entry: LedgerEntry) -> tuple[str, bytes]:
+        path = self._path(entry.number)
+        return path, seal(entry.encode(), Path(path))
 
     def _numbers(self) -> list[int]:
         return [int(name) for name in self.store.names(self.directory) if name.isdigit()]
