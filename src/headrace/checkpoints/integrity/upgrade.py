@@ -8,7 +8,12 @@ from pathlib import Path
 
 from headrace.checkpoints.integrity.verification import JOURNALS
 from headrace.checkpoints.journal import seal_line
-from headrace.checkpoints.layout import CHECKPOINT_ID, list_checkpoints, renew_checkpoint_id, require_checkpoints
+from headrace.checkpoints.layout import (
+    CHECKPOINT_ID,
+    list_checkpoints,
+    renew_checkpoint_id,
+    require_checkpoints,
+)
 from headrace.checkpoints.lock import DirectoryLock
 from headrace.checkpoints.owner import is_of_0_2, upgrading_path, write_owner
 from headrace.checkpoints.savepoints import RECORD
