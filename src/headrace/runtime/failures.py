@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.checkpoints.integrity.continuity import check_logs
+from headrace.checkpoints.integrity.state_files import check_state
 from headrace.connectors.retry import find_problem
 from headrace.connectors.row_encoding import as_encoding_error
 from headrace.errors import DamagedFileError, HeadraceError, SourceError
@@ -21,19 +24,21 @@ if TYPE_CHECKING:
 _CHECKPOINT_FILE = re.compile(
     r"(?:file:)?(/[^\s:,'\"\[\]()]*/queries/[^/\s]+/(?:spark|lookups)/[^\s:,'\"\[\]()]*)"
 )
+_DAMAGED_FILE_ERROR = re.compile(r"headrace\.errors\.DamagedFileError: (?P<file>/[^:\n]+): (?P<what>[^\n]+)")
 _DAMAGES = (
     "headrace.compat.DamagedFile",
     "CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED",
+    "CANNOT_LOAD_STATE_STORE",
+    "CANNOT_READ_",
+    "STATE_STORE_",
+    "STREAMING_STATEFUL_OPERATOR_",
     "ChecksumException",
-    "FileNotFoundException",
-    "NoSuchFileException",
-    "doesn't exist",
-    "does not exist",
     "EOFException",
+    "Failed to read log file",
+    "FileNotFoundException: file:",
+    "NoSuchFileException",
 )
-"""Words of an exception, together with the path of a file of a checkpoint."""
-_STATE_DAMAGES = ("CANNOT_LOAD_STATE_STORE", "STATE_STORE_", "CANNOT_READ_STATE", "Failed to read log file")
-"""Words of exceptions that wrap those of a damaged state store."""
+"""Words of exceptions of Spark that a damaged or missing file of a checkpoint causes."""
 _PYTHON_WORKER = "thrown from the Python worker"
 _RAISED = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: .*)?$")
 """The last line of a Python traceback: the class of the exception, then its message."""
@@ -62,19 +67,39 @@ def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     return SourceError(_deepest_reason(error), hint="see Spark's log")
 
 
-def find_damage(error: BaseException) -> DamagedFileError | None:
-    """Return the error of a file of a checkpoint that Spark cannot read; None for other errors."""
-    causes = java_causes(error) or [("", str(error))]
-    for name, message in reversed(causes):
-        file = _CHECKPOINT_FILE.search(message)
-        if file is not None and any(kind in f"{name}: {message}" for kind in _DAMAGES):
-            what = f"the file is damaged or missing: {_one_line(name, message)}"
-            return DamagedFileError(what, where=file[1], hint=RESTORE)
-    if any(kind in message for _, message in causes for kind in _STATE_DAMAGES):
-        deepest = _one_line(*causes[-1])
-        where = next((file[1] for _, text in causes if (file := _CHECKPOINT_FILE.search(text))), "")
-        return DamagedFileError(f"the state of a step is damaged: {deepest}", where=where, hint=RESTORE)
+def find_damage(error: BaseException, checkpoint: Path | None = None) -> DamagedFileError | None:
+    """Return the error of a file of a checkpoint that cannot be read; None for other errors.
+
+    Args:
+        error: the error of a query, or of a sink that has computed rows.
+        checkpoint: the checkpoint of the query, in which the damaged file is searched if no message names it.
+    """
+    chain: BaseException | None = error
+    while chain is not None:
+        if damage := _damage_of(chain, checkpoint):
+            return damage
+        chain = chain.__cause__
     return None
+
+
+def _damage_of(error: BaseException, checkpoint: Path | None) -> DamagedFileError | None:
+    if isinstance(error, DamagedFileError):
+        return error
+    if raised := _DAMAGED_FILE_ERROR.search(str(error)):  # in a Python worker
+        return DamagedFileError(raised["what"], where=raised["file"], hint=RESTORE)
+    causes = java_causes(error) or [("", str(error))]
+    if not any(kind in f"{name}: {message}" for name, message in causes for kind in _DAMAGES):
+        return None
+    files = [file[1] for _, message in reversed(causes) if (file := _CHECKPOINT_FILE.search(message))]
+    if files:
+        return DamagedFileError(
+            f"the file is damaged or missing: {_deepest_reason(error)}", where=files[0], hint=RESTORE
+        )
+    if checkpoint is None:
+        return None
+    damages = [damage.error() for check in (check_logs, check_state) for damage in check(checkpoint)]
+    what = f"the state of a step is damaged: {_deepest_reason(error)}"
+    return next(iter(damages), DamagedFileError(what, where=str(checkpoint), hint=RESTORE))
 
 
 def _deepest_reason(error: BaseException) -> str:
