@@ -22,6 +22,7 @@ def read_sealed_text(file: Path) -> str:
 
 def write_epochs(checkpoint: Path, *, started: int = 1, committed: int = 1) -> None:
     """Write the logs of a query that has started and committed some epochs."""
+    write_sealed(checkpoint / "spark" / "metadata", "{}")
     for log, epochs in (("offsets", started), ("commits", committed)):
         for epoch in range(epochs):
             write_sealed(checkpoint / "spark" / log / str(epoch))

@@ -241,8 +241,10 @@ def java_causes(error: BaseException) -> list[tuple[str, str]]:
 
     Exceptions that pyspark has translated are included; other errors have none.
     """
-    origin = getattr(error, "_origin", None) or error
-    thrown = getattr(origin, "java_exception", None)
+    from py4j.java_gateway import JavaObject
+
+    origin = getattr(error, "_origin", None) or error  # pyspark stores the exception, or py4j's error of it
+    thrown = origin if isinstance(origin, JavaObject) else getattr(origin, "java_exception", None)
     causes: list[tuple[str, str]] = []
     while thrown is not None and len(causes) < _MAX_CAUSES:
         causes.append((thrown.getClass().getName(), str(thrown.getMessage() or "")))

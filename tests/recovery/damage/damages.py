@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = ("bit", "truncated", "emptied", "deleted", "older")
-_IGNORED = ("logs/", "spill/")
+_IGNORED = re.compile(r"lock|standby|logs/.*|spill/.*|unrouted/[^/]+/[^_].*")
+"""Files of a run, and rows of side outputs: no run reads them again."""
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}")
 
 
@@ -67,7 +68,7 @@ def select(checkpoint: Path, number: int, seed: int) -> list[Damage]:
     groups: dict[tuple[str, str], list[Damage]] = {}
     for file in sorted(path for path in checkpoint.rglob("*") if path.is_file()):
         name = str(file.relative_to(checkpoint))
-        if name in ("lock", "standby") or name.startswith(_IGNORED):
+        if _IGNORED.fullmatch(name):
             continue
         for kind in KINDS:
             groups.setdefault((_shape(name), kind), []).append(Damage(kind, name))

@@ -68,9 +68,15 @@ class Harness:
             return Result(self.kind.name, state, damage, "right rows")
         return Result(self.kind.name, state, damage, "WRONG", _difference(self._expected, rows))
 
+    def checkpoint(self, state: State) -> Path:
+        """Return the checkpoint after a stop or a kill, which damages are applied to copies of."""
+        return self._place / state / "checkpoint"
+
     def _prepare(self, state: str) -> None:
         """Store the directory of a pipeline that has processed two parts of its input, the second one partly."""
         shutil.rmtree(self._work, ignore_errors=True)
+        self._work.mkdir()
+        (self._work / "state").write_text(state)
         self.kind.feed(self._work, 0)
         run(self.kind, self._work, until="caught_up")
         if state == "stopped":
@@ -106,9 +112,9 @@ class Harness:
 def _difference(expected: dict[str, list[str]], actual: dict[str, list[str]]) -> str:
     parts = []
     for name, rows in expected.items():
-        missing, extra = set(rows) - set(actual[name]), set(actual[name]) - set(rows)
-        if rows != actual[name]:
+        missing, extra = set(rows) - set(actual.get(name, [])), set(actual.get(name, [])) - set(rows)
+        if rows != actual.get(name):
             parts.append(
-                f"{name}: {len(actual[name])} rows, expected {len(rows)}; {len(missing)} missing, {len(extra)} other"
+                f"{name}: {len(actual.get(name, []))} rows, expected {len(rows)}; {len(missing)} missing, {len(extra)} other"
             )
     return "; ".join(parts)

@@ -36,6 +36,8 @@ def find_gaps(query: Path) -> Iterator[Damage]:
     # Only the last epoch may be without a commit. Spark reads the last two offsets and removes old files.
     yield from _missing(offsets, started, [last - 1, last], _OFFSETS)
     yield from _missing(commits, committed, [last - 1, *([last] if done == last else [])], _COMMIT)
+    if not (query / "spark" / "metadata").exists():
+        yield Damage(query / "spark" / "metadata", MISSING, "the id of the query")
 
 
 def check_logs(query: Path) -> Iterator[Damage]:
@@ -44,7 +46,7 @@ def check_logs(query: Path) -> Iterator[Damage]:
     spark = query / "spark"
     for log, lost in ((spark / "offsets", _OFFSETS), (spark / "commits", _COMMIT)):
         yield from verify_seals([log / str(number) for number in log_numbers(log)[-2:]], lost)
-    yield from verify_seals(list(metadata_files(spark)), "the form of the state, or the id of the query")
+    yield from verify_seals(list(metadata_files(spark)), "the id of the query, or the form of its state")
     damages = list(
         verify_seals([file for file in (spark / "sources").rglob("[0-9]*") if file.is_file()], _SOURCE_LOG)
     )
