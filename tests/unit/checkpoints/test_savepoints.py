@@ -9,6 +9,7 @@ import pytest
 from tests.support.checkpoints import read_sealed_text, write_epochs, write_sealed
 
 from headrace.checkpoints.directory import PipelineDirectory, restoring_path
+from headrace.checkpoints.integrity.upgrade import upgrade_checkpoint
 from headrace.checkpoints.layout import read_checkpoint_id, renew_checkpoint_id
 from headrace.checkpoints.owner import write_owner
 from headrace.checkpoints.savepoints import (
@@ -127,3 +128,18 @@ def test_deleted_savepoint_is_gone(directory: Path) -> None:
     assert list_savepoints(directory) == []
     with pytest.raises(OptionError, match="unknown savepoint `v1`"):
         delete_savepoint(directory, "v1")
+
+
+def test_savepoint_of_0_2_is_refused_until_it_is_upgraded(directory: Path) -> None:
+    savepoint = create_savepoint("fraud", directory, "v1")
+    for file in savepoint.path.rglob("*"):
+        if file.is_file() and b"#seal" in file.read_bytes():
+            content = file.read_bytes().partition(b"\n#seal")[0]
+            file.unlink()  # it may be a hard link to the file of the checkpoint
+            file.write_bytes(content)
+    (savepoint.path / "pipeline").write_text("fraud")
+    with pytest.raises(OptionError, match=r"the savepoint was written by headrace 0\.2") as caught:
+        list_savepoints(directory)
+    assert caught.value.hint == f"upgrade it with headrace checkpoint upgrade {savepoint.path}"
+    upgrade_checkpoint(savepoint.path)
+    assert list_savepoints(directory) == [savepoint]

@@ -13,7 +13,7 @@ from headrace.connectors.base import WriteContext
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import LocalStore
 from headrace.connectors.ledger import Ledger, LedgerEntry, LedgerWriter
-from headrace.errors import FencedError
+from headrace.errors import DamagedFileError, FencedError
 
 
 @dataclass
@@ -123,3 +123,33 @@ def test_every_writer_with_a_ledger_reports_its_epoch() -> None:
     users = [file for file in package.rglob("*.py") if re.search(r"= Ledger\(", file.read_text())]
     assert len(users) >= 5
     assert [file.name for file in users if "LedgerWriter)" not in file.read_text()] == []
+
+
+@pytest.mark.parametrize("content", [b"", b'{"number": 3, "tok', b"[]", b"{}"])
+def test_damaged_entry_of_a_files_ledger_is_an_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "0000000003").write_bytes(content)
+    with pytest.raises(DamagedFileError, match="0000000003: the file is damaged: it is no entry of a ledger"):
+        LedgerLog(LocalStore(), str(tmp_path)).read()
+
+
+def test_flipped_bit_in_an_entry_of_a_files_ledger_is_an_error(tmp_path: Path) -> None:
+    log = LedgerLog(LocalStore(), str(tmp_path))
+    assert log.commit(LedgerEntry(1, 1, {"a": 4}))
+    assert log.read().epochs == {"a": 4}
+    file = tmp_path / "0000000001"
+    file.write_bytes(file.read_bytes().replace(b"4}", b"5}"))
+    with pytest.raises(
+        DamagedFileError, match="checksum does not match\n  hint: restore the file from a backup"
+    ):
+        log.read()
+
+
+def test_entries_that_are_needed_are_kept(tmp_path: Path) -> None:
+    needed = {"5"}
+    log = LedgerLog(LocalStore(), str(tmp_path), lambda entry: str(entry.number) in needed)
+    for number in range(1, 210):
+        log.commit(LedgerEntry(number, 1))
+    assert min(int(file.name) for file in tmp_path.iterdir()) == 5
+    needed.clear()
+    log.commit(LedgerEntry(210, 1))
+    assert len(list(tmp_path.iterdir())) < 130

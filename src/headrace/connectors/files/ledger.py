@@ -64,7 +64,7 @@ class LedgerLog:
             content = unseal(content, Path(path), hint=_HINT, where=path)
         try:  # version 0.2 wrote entries without a seal
             return replace(LedgerEntry.decode(content), number=number)
-        except (ValueError, KeyError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             what = "the file is damaged: it is no entry of a ledger"
             raise DamagedFileError(what, where=path, hint=_HINT) from error
 
