@@ -14,7 +14,7 @@ NUMBER = 20
 
 @pytest.fixture(scope="module")
 def harness(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Harness:
-    return Harness(FilesKind(), tmp_path_factory.mktemp("damage"))
+    return Harness(FilesKind(), tmp_path_factory.mktemp("damage"), until="caught_up")
 
 
 def test_damages_give_right_rows_or_a_clear_error(harness: Harness) -> None:

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 from headrace.checkpoints.integrity.verification import check_files_of_run
 from headrace.checkpoints.lock import DirectoryLock, Ending
-from headrace.checkpoints.owner import read_owner, require_layout, write_owner
+from headrace.checkpoints.owner import is_drained, mark_drained, read_owner, require_layout, write_owner
 from headrace.errors import DamagedFileError, OptionError
 
 _FRESH = "start over with --fresh, or choose another --checkpoint"
@@ -105,17 +105,18 @@ class PipelineDirectory:
             self._reject("the restore of a savepoint was interrupted", hint)
         if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
             self._reject("the checkpoint was written by headrace 0.1, whose layout cannot be read", _FRESH)
-        if (self.path / "drained").exists():
+        with self._release_on_error():
+            drained = is_drained(self.path)
+        if drained:
             self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
         with self._release_on_error():
-            read_owner(self.path)
             check_files_of_run(self.path)
         write_owner(self.path, pipeline)
         self._lock.record()
 
     def mark_drained(self) -> None:
         """Record that the pipeline was drained."""
-        (self.path / "drained").touch()
+        mark_drained(self.path)
 
     def record_ending(self, ending: Ending) -> None:
         """Record how the run ended, for its standby, which takes over if there is no such record."""

@@ -13,6 +13,7 @@ LAYOUT = 3
 """Version 0.1 wrote layout 1 and version 0.2 layout 2; both wrote the name of the pipeline alone."""
 
 _FILE = "pipeline"
+_DRAINED = "drained"
 _SEALED_NAME = Path("checkpoint") / _FILE
 """The checkpoint directory can be renamed."""
 
@@ -29,9 +30,25 @@ def read_owner(directory: Path) -> str:
     return name
 
 
-def write_owner(directory: Path, pipeline: str) -> None:
+def write_owner(directory: Path, pipeline: str, *, drained: bool = False) -> None:
     """Record the pipeline that a checkpoint directory belongs to, and the version of the layout."""
-    write_json(directory / _FILE, {"name": pipeline, "layout": LAYOUT}, name=_SEALED_NAME)
+    record = {"name": pipeline, "layout": LAYOUT, "drained": drained}
+    write_json(directory / _FILE, record, name=_SEALED_NAME)
+
+
+def mark_drained(directory: Path) -> None:
+    """Record that the pipeline was drained: in the owner, because the file could be lost, and as a file."""
+    write_owner(directory, read_owner(directory), drained=True)
+    (directory / _DRAINED).touch()
+
+
+def is_drained(directory: Path) -> bool:
+    """Return True if the pipeline was drained, so that no run can start."""
+    if (directory / _DRAINED).exists():
+        return True
+    if is_of_0_2(directory) or upgrading_path(directory).exists():
+        return False
+    return bool(read_json(directory / _FILE, {}, name=_SEALED_NAME).get("drained"))
 
 
 def is_of_0_2(directory: Path) -> bool:

@@ -32,8 +32,9 @@ class Result:
 class Harness:
     """Checkpoints of one kind of pipeline, after a stop and after a kill, and the rows of an undisturbed run."""
 
-    def __init__(self, kind: Kind, place: Path) -> None:
+    def __init__(self, kind: Kind, place: Path, *, until: str = "drained") -> None:
         self.kind = kind
+        self._until = until
         self._place = place
         self._work = place / "work"  # always the same path: checkpoints contain it
         for state in ("stopped", "killed"):
@@ -106,7 +107,7 @@ class Harness:
 
     def _finish(self) -> None:
         self.kind.feed(self._work, 2)
-        run(self.kind, self._work, until="drained")
+        run(self.kind, self._work, until=self._until)
 
 
 def _difference(expected: dict[str, list[str]], actual: dict[str, list[str]]) -> str:

@@ -194,3 +194,12 @@ def test_damaged_owner_is_not_taken_for_version_0_2(directory: Path) -> None:
 
 def test_record_of_a_query_is_json(directory: Path) -> None:
     assert json.loads((directory / "queries/totals/step.json").read_bytes().splitlines()[0]) == {"version": 2}
+
+
+def test_drained_pipeline_stays_drained_if_the_file_is_lost(directory: Path) -> None:
+    acquired = PipelineDirectory.acquire("fraud", directory)
+    acquired.mark_drained()
+    acquired.release()
+    (directory / "drained").unlink()
+    with pytest.raises(OptionError, match="the pipeline was drained here"):
+        PipelineDirectory.acquire("fraud", directory)
