@@ -29,6 +29,7 @@ from headrace.explain.explanation import as_json, explain
 from headrace.jobs.model import Attempt
 from headrace.jobs.security.policy import Policy
 from headrace.plan.graph import Graph
+from tests.support.checkpoints import write_sealed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = {
@@ -284,12 +285,9 @@ class SimulatedFeed:
         commits, offsets = (
             checkpoint / "queries" / "totals" / "spark" / each for each in ("commits", "offsets")
         )
-        commits.mkdir(parents=True)
-        offsets.mkdir()
-        (commits / "41").write_text('v1\n{"nextBatchWatermarkMs":1772444480000}')
-        (offsets / "41").write_text(
-            'v1\n{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}\n'
-        )
+        write_sealed(commits / "41", 'v1\n{"nextBatchWatermarkMs":1772444480000}')
+        settings = '{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}'
+        write_sealed(offsets / "41", f"v1\n{settings}\n")
         lines = [
             f"2026-11-16 19:1{n % 10}:0{n % 7} INFO epoch {n} committed, {617 + n} rows" for n in range(80)
         ]

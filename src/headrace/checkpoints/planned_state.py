@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.checkpoints import sources
 from headrace.checkpoints.layout import checkpoint_of, read_record, require_checkpoints
+from headrace.checkpoints.owner import read_owner
 from headrace.checkpoints.signatures import STATELESS, Signature, read_signature, signature_of
 from headrace.plan.queries import Query, queries_of
 from headrace.schemas.datatypes import Struct
@@ -59,8 +60,7 @@ def state_of_checkpoint(directory: Path) -> PipelineState:
         OptionError: no query has started an epoch.
     """
     queries = {path.name: _read_state(path) for path in require_checkpoints(directory)}
-    name = directory / "pipeline"
-    return PipelineState(name.read_text() if name.exists() else "", queries)
+    return PipelineState(read_owner(directory), queries)
 
 
 def checkpoint_name(query: Query) -> str:

@@ -7,24 +7,30 @@ import os
 from pathlib import Path
 from typing import Any
 
-from headrace.sealed_files import is_sealed, seal, unseal
+from headrace.sealed_files import RESTORE, is_sealed, seal, unseal
 
-HINT = "restore the file from a backup, or start over with --fresh"
+HINT = RESTORE
 
 
-def read_json(path: Path, default: Any) -> Any:
+def read_json(path: Path, default: Any, *, name: Path | None = None) -> Any:
     """Return the value in a sealed JSON file; the default if there is no file.
+
+    Args:
+        path: the file.
+        default: returned if there is no file.
+        name: the name that the file is sealed with, if its directory may be renamed; default: its path.
 
     Raises:
         DamagedFileError: the file is damaged.
     """
     try:
-        return decode_json(path.read_bytes(), path)
-    except FileNotFoundError:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
         return default
+    return decode_json(content, path, name=name)
 
 
-def decode_json(content: bytes, path: Path) -> Any:
+def decode_json(content: bytes, path: Path, *, name: Path | None = None) -> Any:
     """Return the value in the content of a sealed JSON file.
 
     Files of version 0.2 have no seal. A sealed file that is damaged does not pass for one of them, because a
@@ -38,18 +44,18 @@ def decode_json(content: bytes, path: Path) -> Any:
             return json.loads(content)
         except ValueError:
             pass
-    return json.loads(unseal(content, path, hint=HINT))
+    return json.loads(unseal(content, name or path, hint=RESTORE, where=path))
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, *, name: Path | None = None) -> None:
     """Write a value as sealed JSON, atomically and durably; create the directory if it does not exist."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_durably(path, seal(json.dumps(value).encode(), path))
+    write_durably(path, seal(json.dumps(value).encode(), name or path))
 
 
 def write_durably(path: Path, content: bytes) -> None:
     """Write a file atomically and durably."""
-    new = path.with_suffix(".new")
+    new = path.with_name(f".{path.name}.new")
     with new.open("wb") as file:
         file.write(content)
         file.flush()

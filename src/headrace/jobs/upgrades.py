@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from headrace.checkpoints.comparison import Comparison, compare
 from headrace.checkpoints.layout import list_checkpoints
+from headrace.checkpoints.owner import read_owner
 from headrace.checkpoints.planned_state import state_of_checkpoint
 from headrace.checkpoints.rename import rename_state
 from headrace.checkpoints.savepoints import (
@@ -176,8 +177,7 @@ class JobUpgrades:
 
     def _save(self, job: Job, name: str) -> None:
         directory = self._service.directory(job.id)
-        owner = directory.checkpoint / "pipeline"
-        create_savepoint(owner.read_text() if owner.exists() else job.name, directory.checkpoint, name)
+        create_savepoint(read_owner(directory.checkpoint) or job.name, directory.checkpoint, name)
         place = directory.path / _FILES / name
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(directory.files, place / "files")

@@ -35,6 +35,9 @@ REQUIRED = {
     f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{STATE}.checkpointFormatVersion": "2",
+    # Seals the files of a checkpoint. On a local disk, Spark's own class starts eight processes for each.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.compat.CheckpointFiles",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
 """Settings of every session, because checkpoints and results depend on them."""
@@ -46,8 +49,6 @@ _HINTS = {
 FAST = {
     # With this counter, Spark reads every state row before it writes or removes it.
     f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
-    # On a local disk, Spark's implementation starts eight processes for each checkpoint file.
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.compat.CheckpointFiles",
 }
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}

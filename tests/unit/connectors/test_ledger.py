@@ -174,7 +174,7 @@ def test_missing_entry_is_an_error_unless_it_is_the_newest(log: LedgerLog) -> No
 
 def test_entry_without_epochs_is_an_error(log: LedgerLog) -> None:
     entry_path(log, 3).write_text("{}")
-    with pytest.raises(DamagedFileError, match="the entry in the ledger of a sink has no 'epochs'"):
+    with pytest.raises(DamagedFileError, match="the file is damaged: it is no entry of a ledger"):
         log.read()
 
 
@@ -198,3 +198,31 @@ def test_every_writer_with_a_ledger_reports_its_epoch() -> None:
     users = [file for file in package.rglob("*.py") if re.search(r"= Ledger\(", file.read_text())]
     assert len(users) >= 5
     assert [file.name for file in users if "LedgerWriter)" not in file.read_text()] == []
+
+
+@pytest.mark.parametrize("content", [b"", b'{"number": 3, "tok', b"[]", b"{}"])
+def test_damaged_entry_of_a_files_ledger_is_an_error(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "0000000003").write_bytes(content)
+    with pytest.raises(DamagedFileError, match=r"0000000003: the file is (damaged|empty)"):
+        LedgerLog(LocalStore(), str(tmp_path)).read()
+
+
+def test_flipped_bit_in_an_entry_of_a_files_ledger_is_an_error(tmp_path: Path) -> None:
+    log = LedgerLog(LocalStore(), str(tmp_path))
+    assert log.commit(LedgerEntry(1, 1, {"a": 4}))
+    assert log.read().epochs == {"a": 4}
+    file = tmp_path / "0000000001"
+    file.write_bytes(file.read_bytes().replace(b"4}", b"5}"))
+    with pytest.raises(DamagedFileError, match="checksum does not match\n  hint: restore a savepoint"):
+        log.read()
+
+
+def test_entries_that_are_needed_are_kept(tmp_path: Path) -> None:
+    needed = {"5"}
+    log = LedgerLog(LocalStore(), str(tmp_path), lambda entry: str(entry.number) in needed)
+    for number in range(1, 210):
+        log.commit(LedgerEntry(number, 1))
+    assert min(int(file.name) for file in tmp_path.iterdir()) == 5
+    needed.clear()
+    log.commit(LedgerEntry(210, 1))
+    assert len(list(tmp_path.iterdir())) < 130

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.connectors.durable_files import HINT
 from headrace.connectors.failpoints import Crash, arm
 from headrace.connectors.write_ahead_log import Message, acknowledged
 from headrace.connectors.write_ahead_log.acknowledged import AcknowledgedFile, read_acknowledged
@@ -24,7 +25,6 @@ from headrace.connectors.write_ahead_log.recovery import verify
 from headrace.errors import DamagedFileError
 
 SMALL = LogSettings(limit=64_000)
-HINT = "restore the file from a backup, or start over with --fresh"
 
 
 @pytest.fixture(autouse=True)

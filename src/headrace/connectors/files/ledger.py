@@ -17,6 +17,7 @@ is doubled.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,27 +37,18 @@ class LedgerLog:
 
     store: Store
     directory: str
+    is_needed: Callable[[LedgerEntry], bool] = lambda entry: False
+    """True for an old entry that must be kept."""
 
     def read(self) -> LedgerEntry:
         numbers = self._numbers()
         if not numbers:
             return LedgerEntry()
-        newest = self._path(numbers[-1])
         if numbers[-1] - numbers[0] + 1 != len(numbers):
             missing = next(n for n in range(numbers[0], numbers[-1]) if n not in numbers)
             what = "the file is missing: it is an entry in the ledger of a sink"
             raise DamagedFileError(what, where=self._path(missing), hint=HINT)
-        try:
-            entry = LedgerEntry.from_values(decode_json(self.store.read(newest), Path(newest)))
-        except KeyError as error:
-            what = f"the entry in the ledger of a sink has no {error}"
-            raise DamagedFileError(what, where=newest, hint=HINT) from None
-        ledger = entry.detail.get("ledger", self._name)
-        # Entries of version 0.1 have no number.
-        if ledger != self._name or entry.number not in (0, numbers[-1]):
-            what = f"the file is entry {entry.number} in the ledger of `{ledger}`, copied over this one"
-            raise DamagedFileError(what, where=newest, hint=HINT)
-        return replace(entry, number=numbers[-1])
+        return self._read(numbers[-1])
 
     def take_over(self, entry: LedgerEntry) -> bool:
         return self.commit(entry)
@@ -71,8 +63,24 @@ class LedgerLog:
             return False
         if len(numbers) > 2 * _MIN_ENTRIES:
             for number in numbers[:-_MIN_ENTRIES]:
+                if self.is_needed(self._read(number)):
+                    break
                 self.store.remove(self._path(number))
         return True
+
+    def _read(self, number: int) -> LedgerEntry:
+        path = self._path(number)
+        try:
+            entry = LedgerEntry.from_values(decode_json(self.store.read(path), Path(path)))
+        except (KeyError, TypeError, AttributeError):
+            what = "the file is damaged: it is no entry of a ledger"
+            raise DamagedFileError(what, where=path, hint=HINT) from None
+        ledger = entry.detail.get("ledger", self._name)
+        # Entries of version 0.1 have no number.
+        if ledger != self._name or entry.number not in (0, number):
+            what = f"the file is entry {entry.number} in the ledger of `{ledger}`, copied over this one"
+            raise DamagedFileError(what, where=path, hint=HINT)
+        return replace(entry, number=number)
 
     @property
     def _name(self) -> str:
