@@ -92,7 +92,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
     if (mayJoin || (mayBeEmitted && Time.plus(time, interval.keep(side)) >= now.watermark)) {
       val slot = slotOf(Math.floorDiv(time, width), side)
       buckets(slot).add(time, if (matched) Matched else Waiting, row)
-      counts.add(Counts.Pending, 1)
+      counts.add(Counts.Buffered, 1)
       if (mayBeEmitted) buckets.mark(slot, dueAt(time, side))
     } else {
       if (mayBeEmitted) emitUnmatched(row, side, time, out)
@@ -119,8 +119,8 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
     val tag = bucket.tag(place)
     if (tag == Waiting && kind.emitsUnmatched(side))
       emitUnmatched(bucket.row(place, pairs.width(side)), side, bucket.time(place), out)
-    counts.add(Counts.Pending, -1)
-    if (tag == Emitted) counts.add(Counts.Folded, 1) else count(side, tag == Matched)
+    counts.add(Counts.Buffered, -1)
+    if (tag == Emitted) counts.add(Counts.Processed, 1) else count(side, tag == Matched)
   }
 
   private def emitUnmatched(row: UnsafeRow, side: Int, time: Long, out: TaggedRows): Unit =
@@ -128,7 +128,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
 
   /** Counts a row that leaves the step. */
   private def count(side: Int, matched: Boolean): Unit = counts
-    .add(if (kind.hasResult(side, matched)) Counts.Folded else Counts.Unmatched, 1)
+    .add(if (kind.hasResult(side, matched)) Counts.Processed else Counts.Unmatched, 1)
 
   private def slotOf(number: Long, side: Int): Long = 2 * number + side
   private def sideOf(slot: Long): Int = (slot & 1).toInt

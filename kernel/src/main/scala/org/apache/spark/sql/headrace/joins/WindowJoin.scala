@@ -45,7 +45,7 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
     }
 
   private def assign(store: SlotStore, windows: mutable.LongMap[RowBlock], event: Event, side: Int): Unit = {
-    counts.add(Counts.Pending, 1)
+    counts.add(Counts.Buffered, 1)
     var start = grid.lastStart(event.at)
     while (grid.contains(start, event.at)) {
       windows.getOrElseUpdate(start, RowBlock.read(store.get(start, dueOf(start))))
@@ -81,8 +81,8 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
 
   private def settle(
       start: Long, at: Long, side: Int, matched: Boolean): Unit = if (start == grid.lastStart(at)) {
-    counts.add(Counts.Pending, -1)
-    counts.add(if (kind.hasResult(side, matched)) Counts.Folded else Counts.Unmatched, 1)
+    counts.add(Counts.Buffered, -1)
+    counts.add(if (kind.hasResult(side, matched)) Counts.Processed else Counts.Unmatched, 1)
   }
 
   private def rows(bucket: RowBlock, side: Int): Array[(Long, UnsafeRow)] = {

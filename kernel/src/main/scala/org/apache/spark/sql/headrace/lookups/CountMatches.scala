@@ -30,7 +30,7 @@ case class CountMatches(child: Expression, counts: Counts) extends UnaryExpressi
   /** Counts a row and returns the condition. Called by generated code. */
   def count(matched: Boolean): Boolean = {
     own(Counts.Rows) += 1
-    own(if (matched) Counts.Folded else Counts.Unmatched) += 1
+    own(if (matched) Counts.Processed else Counts.Unmatched) += 1
     matched
   }
 

@@ -81,7 +81,7 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
     state.touched = Seq(state.touched, event.at, now.watermark, 0L).max
     if (!step.byArrival && event.at < state.time) counts.add(Counts.Superseded, 1)
     else {
-      counts.add(Counts.Folded, 1)
+      counts.add(Counts.Processed, 1)
       val row = if (deletes) null else next
       Change.between(state.row, row)(emit(_, _, out))
       state.row = row

@@ -39,7 +39,7 @@ private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends Ke
       counts.add(Counts.Rows, 1)
       if (!step.isRight(event.row)) left += event.copy(row = event.row.copy())
       else {
-        counts.add(Counts.Folded, 1)
+        counts.add(Counts.Processed, 1)
         if (!key.anyNull || step.outerRight) {
           if (step.upserts) replace(right, table)
           if (!step.isDeleted(event.row))
@@ -75,7 +75,8 @@ private final class ArrivalJoin(step: TableJoinStep, counts: Counts) extends Joi
     left.foreach { event =>
       val row = step.left.stored(event.row)
       table.rows.foreach(partner => out.emit(0, step.joined(row, partner, null)))
-      if (table.rows.nonEmpty || step.outer) counts.add(Counts.Folded, 1) else counts.add(Counts.Unmatched, 1)
+      if (table.rows.nonEmpty || step.outer) counts.add(Counts.Processed, 1)
+      else counts.add(Counts.Unmatched, 1)
       if (table.rows.isEmpty && step.outer) out.emit(0, step.joined(row, null, null))
     }
     table.save()
@@ -99,7 +100,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val (table, bag) = (new Partners(store, step.rightWidth), new RowBag(store, step.left.width))
     val (changes, left) = split(key, table, events)
-    counts.add(Counts.Folded, left.size)
+    counts.add(Counts.Processed, left.size)
     val (tableChanges, unmatched) = if (key.anyNull) (noChanges, changes) else (changes, noChanges)
     val before = partners(table)
     val aloneBefore = alone(table, bag)

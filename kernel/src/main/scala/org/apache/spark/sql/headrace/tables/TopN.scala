@@ -69,7 +69,7 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
     val bag = new RowBag(store, rows.width)
     val changes = events.map { event =>
       counts.add(Counts.Rows, 1)
-      counts.add(Counts.Folded, 1)
+      counts.add(Counts.Processed, 1)
       event
     }
     if (!rows.isChangelog) changes.foreach(event => add(state, rows.stored(event.row), bag))

@@ -102,7 +102,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
       start = grid.previousStart(start)
     }
     if (taken > 0) {
-      panes.counts.add(Counts.Folded, event.rows)
+      panes.counts.add(Counts.Processed, event.rows)
       panes.counts.add(Counts.Missed, missed * event.rows)
     } else {
       val own = grid.lastStart(time)

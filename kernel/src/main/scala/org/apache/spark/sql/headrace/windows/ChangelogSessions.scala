@@ -28,7 +28,7 @@ final class ChangelogSessions(panes: Panes, gap: Long) extends KeptRowWindows(pa
   }
 
   private def addOpen(state: KeptRows, open: mutable.ArrayBuffer[KeptRow]): Unit = {
-    counts.add(Counts.Pending, open.size)
+    counts.add(Counts.Buffered, open.size)
     state.add(open)
     open.clear()
   }
@@ -43,7 +43,7 @@ final class ChangelogSessions(panes: Panes, gap: Long) extends KeptRowWindows(pa
       if (now.watermark >= end(session)) emitLate(entry, session, now, out)
       else {
         state.rows = rows.rows
-        counts.add(Counts.Pending, 1)
+        counts.add(Counts.Buffered, 1)
       }
     }
 
@@ -52,7 +52,7 @@ final class ChangelogSessions(panes: Panes, gap: Long) extends KeptRowWindows(pa
     if (at < 0) emitLate(removal, Vector(removal), now, out)
     else {
       state.remove(at)
-      counts.add(Counts.Pending, -1)
+      counts.add(Counts.Buffered, -1)
       counts.add(Counts.Superseded, 2)
     }
   }
@@ -67,8 +67,8 @@ final class ChangelogSessions(panes: Panes, gap: Long) extends KeptRowWindows(pa
       val window = panes.open(session.head.time, end(session), 0, now)
       window.passed = false
       session.foreach(entry => panes.fold(window, entry.event))
-      counts.add(Counts.Pending, -session.size)
-      counts.add(Counts.Folded, session.size)
+      counts.add(Counts.Buffered, -session.size)
+      counts.add(Counts.Processed, session.size)
       panes.notifyTrigger(window, now)
       panes.onEndPassed(key, window, now, out)
       panes.expire(window)

@@ -91,7 +91,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
       }
     }
     panes.counts.add(Counts.Rows, count)
-    panes.counts.add(Counts.Pending, buffered)
+    panes.counts.add(Counts.Buffered, buffered)
     afterRows(key, store, state, now, panes.outsideTimer(now), out)
   }
 
@@ -143,7 +143,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
       key: InternalRow, store: SlotStore, state: OrderedState, now: Now, out: TaggedRows): Unit = {
     if (state.backlog.earliest < now.watermark) {
       val ready = state.backlog.release(now.watermark, store)
-      panes.counts.add(Counts.Pending, -ready.length)
+      panes.counts.add(Counts.Buffered, -ready.length)
       val rows = if (panes.layout.isChangelog) withoutRemoved(ready, now, out) else ready
       rows.foreach(entry => onRow(key, state, entry.event, now, out))
     }
@@ -161,7 +161,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
   private def afterRows(key: InternalRow, store: SlotStore, state: OrderedState, now: Now, visited: Long,
       out: TaggedRows): Unit = {
     state.open.foreach(panes.afterRows(key, _, now, out))
-    panes.counts.add(Counts.Folded, folded)
+    panes.counts.add(Counts.Processed, folded)
     folded = 0
     scheduleTimer(store, state, now, visited)
     store.put(0, codec.write(state, store))

@@ -19,7 +19,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   def open(start: Long, end: Long, number: Long, now: Now): WindowState = {
     val window = new WindowState(start, end, number, aggregates.create(), spec.trigger.start)
     window.passed = now.watermark >= end
-    counts.add(Counts.Windows, 1)
+    counts.add(Counts.OpenWindows, 1)
     window
   }
 
@@ -30,7 +30,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
     window.unfired += event.rows
     window.added += event.rows
     window.newest = math.max(window.newest, event.at)
-    counts.add(Counts.Placed, event.rows)
+    counts.add(Counts.Assigned, event.rows)
   }
 
   /** Emits a late row; `window` has the bounds of its window. */
@@ -89,11 +89,11 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
     window.last = null
   }
 
-  /** Counts a window that ends; rows that no pane has emitted are lost. */
+  /** Counts a window that ends; rows that no pane has emitted are dropped. */
   def expire(window: WindowState): Unit = {
-    counts.add(Counts.Lost, window.unfired)
-    counts.add(Counts.Settled, window.rows - window.unfired)
-    counts.add(Counts.Expired, 1)
+    counts.add(Counts.Dropped, window.unfired)
+    counts.add(Counts.Emitted, window.rows - window.unfired)
+    counts.add(Counts.OpenWindows, -1)
   }
 
   /** Next timer of a window, in milliseconds of the step's time. */

@@ -51,7 +51,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
       else if (assign(event, event.time.get, now, out)) folded += 1
     }
     panes.counts.add(Counts.Rows, count)
-    panes.counts.add(Counts.Folded, folded)
+    panes.counts.add(Counts.Processed, folded)
     open.foreach { window =>
       if (touched(window)) {
         panes.afterRows(key, window, now, out)
@@ -154,6 +154,6 @@ final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
     window.added += others.map(_.added).sum
     window.newest = (window.newest +: others.map(_.newest)).max
     window.timerAt = (window.timerAt +: others.map(_.timerAt)).min
-    panes.counts.add(Counts.Windows, -others.size)
+    panes.counts.add(Counts.OpenWindows, -others.size)
   }
 }

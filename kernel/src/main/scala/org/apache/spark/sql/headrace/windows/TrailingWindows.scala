@@ -20,8 +20,8 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeptRowWindows(pan
       else if (layout.isChangelog && layout.changes.removes(entry.row)) removals += entry
       else rows += entry
     }
-    counts.add(Counts.Folded, rows.size)
-    counts.add(Counts.Placed, rows.size)
+    counts.add(Counts.Processed, rows.size)
+    counts.add(Counts.Assigned, rows.size)
     rows.foreach(entry => if (entry.time < now.watermark) markAffected(state.rows, entry.time))
     state.add(rows)
     removals.foreach(remove(state, _, now, out)) // after the rows that they may refer to
@@ -37,10 +37,10 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeptRowWindows(pan
       if (entry.emitted) {
         retract(entry, out)
         markAffected(state.rows, entry.time)
-        counts.add(Counts.Settled, 1)
+        counts.add(Counts.Emitted, 1)
       } else {
-        counts.add(Counts.Folded, -1)
-        counts.add(Counts.Placed, -1)
+        counts.add(Counts.Processed, -1)
+        counts.add(Counts.Assigned, -1)
       }
       counts.add(Counts.Superseded, if (entry.emitted) 1 else 2)
     }
@@ -90,7 +90,7 @@ final class TrailingWindows(panes: Panes, size: Long) extends KeptRowWindows(pan
   override protected def dropRows(state: KeptRows, now: Now): Unit = if (now.watermark != Time.None) {
     val all = state.rows.length
     state.rows = state.rows.filterNot(entry => entry.emitted && neededUntil(entry) <= now.watermark)
-    counts.add(Counts.Settled, all - state.rows.length)
+    counts.add(Counts.Emitted, all - state.rows.length)
   }
 
   private def neededUntil(entry: KeptRow): Long = Time.plus(Time.plus(entry.time, size), spec.lateness)

@@ -43,8 +43,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
       }
     }
     counts.add(Counts.Rows, count)
-    counts.add(Counts.Folded, skipped)
-    counts.add(Counts.Pending, buffered)
+    counts.add(Counts.Processed, skipped)
+    counts.add(Counts.Buffered, buffered)
     if (arrival && now.ended) matcher.finish(key, own.memory, out)
     save(store, own, before, now)
   }
@@ -73,7 +73,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private def release(key: InternalRow, store: SlotStore, own: Key, now: Now, out: TaggedRows): Unit = {
     if (own.backlog.earliest < now.watermark) {
       val ready = own.backlog.release(now.watermark, store)
-      counts.add(Counts.Pending, -ready.length)
+      counts.add(Counts.Buffered, -ready.length)
       ready.foreach(entry => take(key, own, entry.row, entry.time, out))
     }
     if (now.watermark != Time.None) matcher.advance(key, own.memory, now.watermark, out)
@@ -83,7 +83,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private def take(key: InternalRow, own: Key, row: InternalRow, time: Long, out: TaggedRows): Unit = {
     matcher.advance(key, own.memory, time, out)
     matcher.take(key, own.memory, row, time, out)
-    counts.add(Counts.Folded, 1)
+    counts.add(Counts.Processed, 1)
   }
 
   private def save(store: SlotStore, own: Key, before: Array[Byte], now: Now): Unit = {
@@ -121,7 +121,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
       val in = InOrderLogic.open(stored, step.fingerprint)
       val timerAt = in.readLong()
       val memory = if (in.readBoolean()) matcher.read(in) else matcher.empty
-      counts.add(Counts.Dropped, matcher.dropped(memory))
+      counts.add(Counts.DroppedMatches, matcher.dropped(memory))
       val own = new Key(memory, InOrderLogic.backlog(in, stored))
       own.timerAt = timerAt
       own

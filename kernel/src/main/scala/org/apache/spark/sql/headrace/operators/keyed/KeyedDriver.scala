@@ -115,6 +115,6 @@ final class KeyedRun(step: KeyedStep, val counts: Counts = Counts.local()) {
   /** Rows in open windows, counted once per window. */
   def open: Long = {
     val values = counts.value
-    values.get("placed") - values.get("settled") - values.get("lost") - values.get("forgotten")
+    values.get("assigned") - values.get("emitted") - values.get("dropped") - values.get("expired")
   }
 }

@@ -28,7 +28,7 @@ final class TaggedRows(columns: StepColumns, counts: Counts) extends StepOutput 
   }
 
   override def unmatched(): Unit = {
-    counts.add(Counts.Folded, -1)
+    counts.add(Counts.Processed, -1)
     counts.add(Counts.Unmatched, 1)
   }
 
