@@ -86,9 +86,9 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
   private def add(state: TopRows, row: UnsafeRow, bag: RowBag): Unit = {
     val entry = Entry(row, state.sequence)
     state.sequence += 1
-    // Rows are missing from the first ones until `refill`; a row behind must not be overtaken then.
-    val complete = state.first.size == step.n || state.behind == 0
-    if (complete && (state.first.size < step.n || inOrder.compare(entry, state.first.last) < 0)) {
+    // Rows are missing from the first ones until `refill`. Those behind are worse than all first ones.
+    val better = state.first.nonEmpty && inOrder.compare(entry, state.first.last) < 0
+    if (better || (state.first.size < step.n && state.behind == 0)) {
       state.first.insert(state.first.lastIndexWhere(inOrder.compare(_, entry) < 0) + 1, entry)
       if (state.first.size > step.n) putBehind(state, state.first.remove(step.n), bag)
     } else putBehind(state, entry, bag)
