@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeProjection}
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.headrace.operators.Time
+import org.apache.spark.sql.headrace.operators.{Counts, Time}
 import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
@@ -43,6 +43,16 @@ final class StepRun(step: KeyedStep, columns: (String, String)*) {
     run = run.restart(run.counts)
     val input = rows.map(row => step.columns.withAddedColumns(toRow(row)).copy())
     run.batch(input, watermark, clock).map(text)
+  }
+
+  /** Runs a batch: all rows of each key, then the end of the input. */
+  def batch(rows: Product*): Seq[String] = {
+    val (counts, input) = (Counts.local(), rows.map(row => step.columns.withAddedColumns(toRow(row)).copy()))
+    val (logic, out) = (step.logic(counts), new TaggedRows(step.columns, counts))
+    input.groupBy(row => step.columns.keyOf(row).copy()).foreach { case (key, own) =>
+      logic.onBatch(key, step.columns.events(own.iterator), out)
+    }
+    out.take().map(text).toVector
   }
 
   private def text(row: InternalRow): String = {
