@@ -148,7 +148,9 @@ def test_query_matches_the_model_over_a_restart(
 
     assert Counter(map(str, map(_came, feed.rows))) == Counter(map(str, expected))
     counts = feed.counts.values()
-    assert counts["rows"] == sum(map(len, played)) == counts["processed"] + counts["late"] + counts["buffered"]
+    assert (
+        counts["rows"] == sum(map(len, played)) == counts["processed"] + counts["late"] + counts["buffered"]
+    )
 
 
 def test_delta_windows_in_arrival_order_equal_the_model(spark: SparkSession, tmp_path: Path) -> None:

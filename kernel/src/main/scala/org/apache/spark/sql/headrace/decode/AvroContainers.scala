@@ -64,11 +64,11 @@ final class AvroRecord(schema: Schema, columns: StructType) extends AvroReader {
 }
 
 object AvroRecord {
-  private val Found = "Found (.+?), expecting (.+?)(?:, missing required field .*)?".r
+  private val Mismatch = "Found (.+?), expecting (.+?)(?:, missing required field .*)?".r
 
   /** Returns the message of an error of Avro's schema resolution, in the words of other errors. */
   def describe(error: Exception): String = String.valueOf(error.getMessage) match {
-    case Found(found, expected) => s"expected $expected, got $found"
+    case Mismatch(got, expected) => s"expected $expected, got $got"
     case message => message
   }
 }

@@ -110,8 +110,8 @@ final class DeadLetterCollector(val source: String, val limit: Long, val countin
   }
 
   private def rows(spark: SparkSession): DataFrame = {
-    val kept = if (counting) Nil else distinct.map(row)
-    val inMemory = spark.createDataFrame(kept.asJava, DeadLetterCollector.schema)
+    val stored = if (counting) Nil else distinct.map(row)
+    val inMemory = spark.createDataFrame(stored.asJava, DeadLetterCollector.schema)
     if (spilled.isEmpty) inMemory
     else {
       val stored = spark.read.schema(DeadLetterCollector.stored).json(spilled.asScala.toSeq: _*)

@@ -212,20 +212,20 @@ final class FieldDecoder(val layout: FieldLayout, parent: String, rejectUnknown:
       entries.keySet.toArray.asInstanceOf[Array[Any]], entries.values.toArray.asInstanceOf[Array[Any]])
 
   private def expect(tag: Int, at: Int): Unit = if ((tag & 7) != wire)
-    throw DecodeError.expected(path, s"${layout.kind} (wire type $wire)", s"wire type ${tag & 7}", at)
+    throw DecodeError.mismatch(path, s"${layout.kind} (wire type $wire)", s"wire type ${tag & 7}", at)
 
   private def readScalar(in: WireReader, at: Int): Any =
     if (names != null) readEnum(in.readVarint().toInt, at)
     else {
       val value = readPlain(in)
-      if (value == null) throw DecodeError.expected(path, "UTF-8 text", "other bytes", at)
+      if (value == null) throw DecodeError.mismatch(path, "UTF-8 text", "other bytes", at)
       value
     }
 
   private def readEnum(number: Int, at: Int): UTF8String = names.get(number) match {
     case Some(name) => name
     case None if !isClosed => UTF8String.fromString(number.toString)
-    case None if rejectUnknown => throw DecodeError.expected(path, "a value of the enum", number.toString, at)
+    case None if rejectUnknown => throw DecodeError.mismatch(path, "a value of the enum", number.toString, at)
     case None => null
   }
 

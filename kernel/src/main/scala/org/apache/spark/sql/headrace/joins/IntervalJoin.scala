@@ -45,7 +45,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit =
     store.dueSlot match {
       case Some((slot, bytes)) if slot >= 0 => expire(RowBlock.read(bytes), sideOf(slot), out)
-      case Some((slot, _)) => visit(store, markedSlot(slot), now, out)
+      case Some((slot, _)) => visit(store, slotOfMark(slot), now, out)
       case None => slotsDueAt(due).foreach { slot =>
           if (dueOf(slot) > Time.floor(now.watermark)) visit(store, slot, now, out)
           else {
@@ -83,11 +83,11 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
     matched
   }
 
-  /** Stores a row that may still find a partner, or settles it. */
+  /** Stores a row that may still find a partner, or accounts for it. */
   private def keepRow(row: UnsafeRow, time: Long, side: Int, matched: Boolean, joins: Boolean,
       buckets: Buckets, now: Now, out: TaggedRows): Unit = {
-    val settled = matched && side == Side.Left && kind.leftIsSettledByMatch
-    val mayJoin = joins && !settled && Time.plus(time, interval.keep(side)) >= now.watermark
+    val decided = matched && side == Side.Left && kind.leftIsDecidedByMatch
+    val mayJoin = joins && !decided && Time.plus(time, interval.keep(side)) >= now.watermark
     val mayBeEmitted = !matched && kind.emitsUnmatched(side)
     if (mayJoin || (mayBeEmitted && Time.plus(time, interval.keep(side)) >= now.watermark)) {
       val slot = slotOf(Math.floorDiv(time, width), side)
@@ -114,7 +114,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
       if (bucket.isModified) store.put(slot, bucket.toBytes, dueOf(slot))
     }
 
-  /** Settles all rows of a bucket. */
+  /** Accounts for all rows of a bucket. */
   private def expire(bucket: RowBlock, side: Int, out: TaggedRows): Unit = bucket.foreachPlace { place =>
     val tag = bucket.tag(place)
     if (tag == Waiting && kind.emitsUnmatched(side))
@@ -173,5 +173,5 @@ object IntervalJoin {
 
   /** Slots of marks are negative. */
   private def markOf(slot: Long): Long = -slot - 1
-  private def markedSlot(mark: Long): Long = -mark - 1
+  private def slotOfMark(mark: Long): Long = -mark - 1
 }

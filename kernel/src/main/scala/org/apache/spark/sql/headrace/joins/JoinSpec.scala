@@ -28,7 +28,7 @@ final case class JoinKind(pairs: Boolean, unmatchedLeft: Boolean, unmatchedRight
     if (matched) pairs || onceLeft || side == Side.Right else emitsUnmatched(side)
 
   /** True if further partners of a left row make no difference. */
-  def leftIsSettledByMatch: Boolean = !pairs
+  def leftIsDecidedByMatch: Boolean = !pairs
 }
 
 object JoinKind {

@@ -40,11 +40,11 @@ object JoinStep {
       case _: SameWindow => Seq(StructField("window", StepColumns.Bounds))
       case _ => Nil
     }
-    new JoinStep(spec, Pairs.columns(frame, spec.keys, window), Option(conditioned).map(boundCondition))
+    new JoinStep(spec, Pairs.columns(frame, spec.keys, window), Option(conditioned).map(bindCondition))
   }
 
-  private def boundCondition(conditioned: Dataset[Row]): Expression =
-    ReplaceExpressions(OperatorPlan.analyzed(conditioned)) match {
+  private def bindCondition(conditioned: Dataset[Row]): Expression =
+    ReplaceExpressions(OperatorPlan.planOf(conditioned)) match {
       case Project(Seq(named), child) =>
         val condition = OperatorPlan.inlineCommonExpressions(named match {
           case Alias(inner, _) => inner
@@ -98,7 +98,7 @@ object Pairs {
 
   /** The columns of a step whose results are pairs. */
   def columns(frame: Dataset[Row], keys: Seq[String], added: Seq[StructField] = Nil): StepColumns = {
-    val input = OperatorPlan.analyzed(frame).output
+    val input = OperatorPlan.planOf(frame).output
     val pair = sides(input).map(i => StructField(input(i).name, input(i).dataType))
     val main = StructType(pair ++ added).add("__ts", TimestampType)
     new StepColumns(input, Nil, keys, Seq("main" -> main))

@@ -70,16 +70,16 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
         }
       }
       if (matched && kind.onceLeft || !matched && kind.unmatchedLeft) pairs.emit(row, null, window, time, out)
-      settle(start, at, Side.Left, matched)
+      account(start, at, Side.Left, matched)
     }
     right.indices.foreach { i =>
       val (at, row) = right(i)
       if (!matchedRight(i) && kind.unmatchedRight) pairs.emit(null, row, window, time, out)
-      settle(start, at, Side.Right, matchedRight(i))
+      account(start, at, Side.Right, matchedRight(i))
     }
   }
 
-  private def settle(
+  private def account(
       start: Long, at: Long, side: Int, matched: Boolean): Unit = if (start == grid.lastStart(at)) {
     counts.add(Counts.Buffered, -1)
     counts.add(if (kind.hasResult(side, matched)) Counts.Processed else Counts.Unmatched, 1)

@@ -152,9 +152,9 @@ final class PatternSearcher(pattern: RowPattern, onTest: PatternSearcher.TestLis
     def next: Long = start + attempt.rowsTested
     def takes: Boolean = next < search.count && limit.forall(search.timeOf(next) < _)
     var waits = false
-    while (!waits && !attempt.settled && takes) waits = !attempt.take()
+    while (!waits && !attempt.isDecided && takes) waits = !attempt.take()
     if (waits) Undecided
-    else if (attempt.settled) attempt.verdict(MoreRowsPossible)
+    else if (attempt.isDecided) attempt.verdict(MoreRowsPossible)
     else attempt.verdict(if (next < search.count) OnlyOtherRows
       else if (search.ended) PartitionEnd
       else if (limit.exists(_ <= search.time)) LimitReached

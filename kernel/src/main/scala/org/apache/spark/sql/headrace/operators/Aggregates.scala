@@ -30,7 +30,7 @@ final class Aggregates(functions: Seq[AggregateExpression], results: Seq[Express
   /** True if no result depends on the order of rows. */
   def commutative: Boolean = functions.map(_.aggregateFunction).forall {
     case DistinctAggregate(inner, _, _, _) => Aggregates.commutative(inner)
-    case KeptValues(inner, _, _, _, _) => Aggregates.commutative(inner)
+    case ReplayedValues(inner, _, _, _, _) => Aggregates.commutative(inner)
     case f => Aggregates.commutative(f)
   }
 

@@ -67,7 +67,7 @@ object OperatorPlan {
   }
 
   /** The analysed plan of a frame. */
-  def analyzed(frame: Dataset[Row]): LogicalPlan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution
+  def planOf(frame: Dataset[Row]): LogicalPlan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution
     .analyzed
 
   /** Inlines common expressions, which only Spark's planner can resolve. */
@@ -99,7 +99,7 @@ object OperatorPlan {
   }
 
   /** Finds the stateful processor of a class in a query's plan. */
-  def processorOf[A](query: Dataset[Row], kind: Class[A]): Option[A] = analyzed(query).collectFirst {
+  def processorOf[A](query: Dataset[Row], kind: Class[A]): Option[A] = planOf(query).collectFirst {
     case t: TransformWithState if kind.isInstance(t.statefulProcessor) => kind.cast(t.statefulProcessor)
   }
 

@@ -16,7 +16,7 @@ trait MatchContext {
   def holds(condition: Int, row: InternalRow, matched: MatchedRows): Boolean
 
   /** Projects a taken row to the columns that are stored. */
-  def storedRow(row: InternalRow): UnsafeRow
+  def toStored(row: InternalRow): UnsafeRow
 
   /** Builds the result of a match that began at `start` and ends at `time`. */
   def matchResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow
@@ -145,7 +145,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
             new PartialMatch(edge.target, partial.last, partial.first, partial.firstTime, partial.lastTime)
         }
       } else {
-        if (taken == null) taken = new TakenRow(number, time, rules.storedRow(row))
+        if (taken == null) taken = new TakenRow(number, time, rules.toStored(row))
         val link = new TakenLink(edge.source.step, taken, partial.last)
         val first = if (partial.started) partial.first else number
         val since = if (partial.started) partial.firstTime else time

@@ -70,9 +70,9 @@ final class TakenRowCodec(columns: Int) {
     }
   }
 
-  def read(in: Input): IndexedSeq[TakenRow] = Vector.fill(in.readVarInt(true))(taken(in))
+  def read(in: Input): IndexedSeq[TakenRow] = Vector.fill(in.readVarInt(true))(readTaken(in))
 
-  private def taken(in: Input): TakenRow =
+  private def readTaken(in: Input): TakenRow =
     new TakenRow(in.readVarLong(true), in.readLong(), RowBytes.read(in, columns))
 }
 

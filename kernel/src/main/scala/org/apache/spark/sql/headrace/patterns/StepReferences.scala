@@ -61,16 +61,16 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
       val read = resolve(part, over, bare = false)
       val condition =
         if (read.dataType == BooleanType) read else read.copy(expression = Cast(read.expression, BooleanType))
-      val values = referencedValues(part, part).distinctBy(sourceText(_, text))
+      val values = findReferences(part, part).distinctBy(sourceText(_, text))
         .map(e => sourceText(e, text) -> resolve(e, over, bare = false))
       ConditionPart(sourceText(part, text), condition, values)
     }
 
   /** Columns and matched values that an expression references. */
-  private def referencedValues(e: Expression, whole: Expression): Seq[Expression] = e match {
+  private def findReferences(e: Expression, whole: Expression): Seq[Expression] = e match {
     case _ if reference(e).isDefined => Seq(e)
     case a: UnresolvedAttribute => if (lambda(whole, a) || a.nameParts.head.startsWith("__")) Nil else Seq(a)
-    case _ => e.children.flatMap(referencedValues(_, whole))
+    case _ => e.children.flatMap(findReferences(_, whole))
   }
 
   /** The source text of an expression. */
@@ -83,9 +83,9 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
   private def resolve(text: Expression, over: Seq[Attribute], bare: Boolean): NavigationExpression = {
     val values = mutable.ArrayBuffer.empty[(Attribute, Navigation)]
     def value(navigation: Navigation): Expression = {
-      val made = AttributeReference(s"__matched${values.size}", navigation.dataType)()
-      values += made -> navigation
-      UnresolvedAttribute.quoted(made.name)
+      val added = AttributeReference(s"__matched${values.size}", navigation.dataType)()
+      values += added -> navigation
+      UnresolvedAttribute.quoted(added.name)
     }
     val replaced = text.transformDown {
       case e if reference(e).isDefined => value(reference(e).get())

@@ -52,8 +52,8 @@ private final class ExplainedRule(alone: RulesStep)
     .getOrElse(new PartialMatches(start))
 
   /** Rows are stored for all rules; this one may not be concerned, or newer than the row. */
-  override def concerns(row: InternalRow): Boolean = alone.rules.rules.head.since <= alone.arrivedIn(row) &&
-    alone.matters(row)
+  override def concerns(row: InternalRow): Boolean =
+    alone.rules.rules.head.since <= alone.ruleSetAtArrival(row) && alone.matters(row)
 
   /** The key, `rule` and `version`. */
   override def omittedColumns: Int = super.omittedColumns + 2

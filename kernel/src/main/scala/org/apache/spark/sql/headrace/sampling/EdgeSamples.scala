@@ -38,10 +38,10 @@ object EdgeSamples {
   /** Adds the sampler of a mark to a batch, if a sample is wanted. */
   def tap(frame: DataFrame, mark: String): DataFrame = Option(wanted.get(mark)).fold(frame) { sampler =>
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
-    classic.Dataset.ofRows(session, sampled(OperatorPlan.analyzed(frame), sampler))
+    classic.Dataset.ofRows(session, addSampler(OperatorPlan.planOf(frame), sampler))
   }
 
-  private def sampled(plan: LogicalPlan, sampler: RowSampler): LogicalPlan = {
+  private def addSampler(plan: LogicalPlan, sampler: RowSampler): LogicalPlan = {
     val columns = plan.output.filterNot(_.name.startsWith("__"))
     val shape = columns.foldLeft(new StructType)((fields, column) => fields.add(column.name, column.dataType))
     Filter(SampleRow(sampler, shape, columns), plan)
@@ -53,7 +53,7 @@ object EdgeSamples {
       else plan.resolveOperatorsUp {
         case alias @ SubqueryAlias(mark, child) if wanted.containsKey(mark.name) && !isSampled(child) =>
           Option(wanted.get(mark.name))
-            .fold[LogicalPlan](alias)(sampler => alias.copy(child = sampled(child, sampler)))
+            .fold[LogicalPlan](alias)(sampler => alias.copy(child = addSampler(child, sampler)))
       }
 
     private def isSampled(plan: LogicalPlan): Boolean = plan match {

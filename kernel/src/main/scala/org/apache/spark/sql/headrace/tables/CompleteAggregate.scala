@@ -12,7 +12,7 @@ import org.apache.spark.sql.{DataFrame, Dataset, Row}
 object CompleteAggregate {
   /** Returns the rows of all keys that have rows; `grouped` is a changelog, grouped by key and aggregated. */
   def apply(grouped: Dataset[Row]): DataFrame = {
-    val aggregate = OperatorPlan.analyzed(grouped).asInstanceOf[Aggregate]
+    val aggregate = OperatorPlan.planOf(grouped).asInstanceOf[Aggregate]
     val input = aggregate.child.output
     val results = ReplaceExpressions(aggregate).asInstanceOf[Aggregate].aggregateExpressions
     val rewritten = results.map(result => Retractions.rewrite(Seq(result), input).head)

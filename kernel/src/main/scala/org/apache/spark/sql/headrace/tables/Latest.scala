@@ -35,7 +35,7 @@ object LatestStep {
   /** Creates a step from its declaration; `versions` is true if a step reads the versions. */
   def apply(frame: Dataset[Row], text: String): LatestStep = {
     val spec = new TableSpec(text)
-    val input = OperatorPlan.analyzed(frame).output
+    val input = OperatorPlan.planOf(frame).output
     val rows = new TableRows(input)
     val main = StructType((rows.fields ++ Change.fields) :+ rows.timeField)
     val history = StructType(rows.fields :+ StructField("__deleted", BooleanType) :+
@@ -75,7 +75,7 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
   }
 
   private def take(state: LatestRow, event: Event, now: Now, out: TaggedRows): Unit = {
-    val next = rows.stored(event.row)
+    val next = rows.toStored(event.row)
     val deletes = step.deletes >= 0 && !event.row.isNullAt(step.deletes) && event.row.getBoolean(step.deletes)
     if (out.takes(LatestStep.Versions)) emitVersion(state, next, deletes, rows.timeOf(next), out)
     state.touched = Seq(state.touched, event.at, now.watermark, 0L).max

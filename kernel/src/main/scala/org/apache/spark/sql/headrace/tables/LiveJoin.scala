@@ -73,11 +73,11 @@ private final class ArrivalJoin(step: TableJoinStep, counts: Counts) extends Joi
     val (changes, left) = split(key, table, events)
     changes.foreach { case (row, count) => table.add(row, count) }
     left.foreach { event =>
-      val row = step.left.stored(event.row)
-      table.rows.foreach(partner => out.emit(0, step.joined(row, partner, null)))
+      val row = step.left.toStored(event.row)
+      table.rows.foreach(partner => out.emit(0, step.joinRows(row, partner, null)))
       if (table.rows.nonEmpty || step.outer) counts.add(Counts.Processed, 1)
       else counts.add(Counts.Unmatched, 1)
-      if (table.rows.isEmpty && step.outer) out.emit(0, step.joined(row, null, null))
+      if (table.rows.isEmpty && step.outer) out.emit(0, step.joinRows(row, null, null))
     }
     table.save()
   }
@@ -167,12 +167,12 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
   private def emitRemoved(results: Results, out: TaggedRows): Unit = results.removed.zipWithIndex
     .foreach { case ((row, partner), i) =>
       val change = if (i < results.updates) Change.UpdateBefore else Change.Delete
-      out.emit(0, step.joined(row, partner, change))
+      out.emit(0, step.joinRows(row, partner, change))
     }
 
   private def emitAdded(results: Results, out: TaggedRows): Unit = results.added.zipWithIndex
     .foreach { case ((row, partner), i) =>
       val change = if (i < results.updates) Change.UpdateAfter else Change.Insert
-      out.emit(0, step.joined(row, partner, change))
+      out.emit(0, step.joinRows(row, partner, change))
     }
 }

@@ -31,7 +31,7 @@ final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends S
 
   @transient private lazy val content = UnsafeProjection.create(stored, input)
 
-  def stored(row: InternalRow): UnsafeRow = content(row).copy()
+  def toStored(row: InternalRow): UnsafeRow = content(row).copy()
 
   /** True if the row removes an earlier one. */
   def removes(row: InternalRow): Boolean = Change.removes(row, label)
@@ -43,7 +43,7 @@ final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends S
   def net(events: Iterator[Event]): mutable.LinkedHashMap[UnsafeRow, Int] = {
     val counts = mutable.LinkedHashMap.empty[UnsafeRow, Int]
     events.foreach { event =>
-      val row = stored(event.row)
+      val row = toStored(event.row)
       val count = counts.remove(row).getOrElse(0) + (if (removes(event.row)) -1 else 1)
       if (count != 0) counts.put(row, count)
     }

@@ -29,7 +29,7 @@ object TopNStep {
   /** Creates a step; `order` has one word per order column, such as `desc nulls last`. */
   def apply(frame: Dataset[Row], text: String): TopNStep = {
     val spec = new TableSpec(text)
-    val input = OperatorPlan.analyzed(frame).output
+    val input = OperatorPlan.planOf(frame).output
     val directions = spec.words("order")
     val names = directions.indices.map(i => s"__order$i")
     val rows = new TableRows(input, names)
@@ -72,7 +72,7 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
       counts.add(Counts.Processed, 1)
       event
     }
-    if (!rows.isChangelog) changes.foreach(event => add(state, rows.stored(event.row), bag))
+    if (!rows.isChangelog) changes.foreach(event => add(state, rows.toStored(event.row), bag))
     else {
       val (removed, added) = rows.net(changes).partition(_._2 < 0)
       removed.foreach { case (row, n) => (n until 0).foreach(_ => remove(state, row, bag)) }

@@ -37,7 +37,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
       else if (event.at == Time.None) out.late(event, now, LateReason.NoEventTime)
       else if (event.at < 0 || event.at < now.watermark) out.late(event, now, LateReason.TooLate)
       else {
-        own.waiting.add(event.at, step.left.stored(event.row))
+        own.waiting.add(event.at, step.left.toStored(event.row))
         counts.add(Counts.Buffered, 1)
       }
     }
@@ -75,7 +75,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
         if (partner == null && !step.outer) counts.add(Counts.Unmatched, 1)
         else {
           counts.add(Counts.Processed, 1)
-          out.emit(0, step.joined(held.row, partner, null))
+          out.emit(0, step.joinRows(held.row, partner, null))
         }
       }
     }

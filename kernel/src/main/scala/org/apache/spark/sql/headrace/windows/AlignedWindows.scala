@@ -76,7 +76,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
       val window = panes.read(bytes)
       window.onTimer(due)
       panes.onTimer(key, window, now, out)
-      if (panes.expired(window, now)) {
+      if (panes.isExpired(window, now)) {
         panes.expire(window)
         store.remove(start)
       } else save(store, window, now, due)

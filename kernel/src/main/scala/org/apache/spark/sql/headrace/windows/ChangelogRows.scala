@@ -23,7 +23,7 @@ final class ChangelogRows(input: Seq[Attribute]) {
   def content(row: InternalRow): UnsafeRow = project(row).copy()
 
   /** The place of the row that `removal` removes; negative if it is not there. */
-  def indexOf(rows: Array[KeptRow], removal: KeptRow): Int = {
+  def indexOf(rows: Array[StoredRow], removal: StoredRow): Int = {
     val removed = content(removal.row)
     rows.indexWhere(entry => entry.time == removal.time && content(entry.row) == removed)
   }

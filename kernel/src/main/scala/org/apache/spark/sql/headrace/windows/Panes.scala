@@ -71,7 +71,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   /** Handles a timer: the watermark may have reached the end, or the trigger's deadline. */
   def onTimer(key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit =
     if (now.watermark >= window.end && !window.passed) onEndPassed(key, window, now, out)
-    else if (!expired(window, now)) fireIfDue(key, window, now, out)
+    else if (!isExpired(window, now)) fireIfDue(key, window, now, out)
 
   /** Fires if the trigger's deadline has passed and it fires. */
   def fireIfDue(key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit =
@@ -117,7 +117,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   /** `visited` for calls outside a timer: a timer just before it is due at once. */
   def outsideTimer(now: Now): Long = Time.millis(now.clock) + 1
   def lateness(window: WindowState): Long = if (window.end >= Time.End) 0 else spec.lateness
-  def expired(window: WindowState, now: Now): Boolean = now.watermark >=
+  def isExpired(window: WindowState, now: Now): Boolean = now.watermark >=
     Time.plus(window.end, lateness(window))
   def write(window: WindowState): Array[Byte] = codec.write(window)
   def read(bytes: Array[Byte]): WindowState = codec.read(bytes)

@@ -20,7 +20,7 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
   @transient private lazy val panes = new Panes(step.spec, step.aggregates, Counts.local(), step.layout)
   @transient private lazy val codec = new OrderedCodec(panes)
   @transient private lazy val sessions = new SessionCodec(panes)
-  @transient private lazy val kept = new KeptRowsCodec
+  @transient private lazy val storedRows = new StoredRowsCodec
   @transient private lazy val shared = new SliceCodec(step.aggregates, panes.fingerprint)
   @transient private lazy val toCatalyst = CatalystTypeConverters.createToCatalystConverter(keyType)
   @transient private lazy val toValues = CatalystTypeConverters.createToScalaConverter(valueType)
@@ -72,13 +72,14 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
   }
 
   /** The time, number of panes and content of buffered rows. */
-  private def waiting(
-      slot: Long, bytes: Array[Byte]): Iterable[(Long, Int, InternalRow)] = step.spec.kind match {
-    case _: Trailing | _: Session => kept.read(bytes).rows.map(entry => (entry.time, entry.index, entry.row))
-    case _ =>
-      val rows = if (slot == 0) codec.read(bytes).backlog.tailRows else OrderedBuffer.chunkRows(bytes)
-      rows.map(entry => (entry.time, 0, entry.row))
-  }
+  private def waiting(slot: Long, bytes: Array[Byte]): Iterable[(Long, Int, InternalRow)] =
+    step.spec.kind match {
+      case _: Trailing | _: Session => storedRows.read(bytes).rows
+          .map(entry => (entry.time, entry.index, entry.row))
+      case _ =>
+        val rows = if (slot == 0) codec.read(bytes).backlog.tailRows else OrderedBuffer.chunkRows(bytes)
+        rows.map(entry => (entry.time, 0, entry.row))
+    }
 
   private def windowRow(key: Row, window: WindowState): Row = {
     val unbounded = step.spec.kind == GlobalWindow

@@ -3,7 +3,7 @@ package org.apache.spark.sql.headrace.joins
 import org.apache.spark.sql.headrace.operators.keyed.StepRun
 
 class AsOfSuite extends munit.FunSuite {
-  import JoinRun.{left, right}
+  import JoinRun.{onLeft, onRight}
 
   private def join(direction: String, tolerance: Int = -1, how: String = "left"): StepRun = {
     val limit = if (tolerance < 0) "" else s""""tolerance": ${tolerance}000000, """
@@ -13,7 +13,7 @@ class AsOfSuite extends munit.FunSuite {
   /** The partner of a left row at 10 among right rows at these times. */
   private def partner(direction: String, tolerance: Int = -1)(rights: Double*): String = {
     val rows = join(direction, tolerance)
-    rows(left("a", "x", 10) +: rights.map(t => right("a", t.toString, t)): _*)
+    rows(onLeft("a", "x", 10) +: rights.map(t => onRight("a", t.toString, t)): _*)
     rows.end().mkString.split(' ')(1)
   }
 
@@ -48,45 +48,45 @@ class AsOfSuite extends munit.FunSuite {
   test("of right rows of equal time the last one to arrive counts") {
     Seq("backward", "forward", "nearest").foreach { direction =>
       val rows = join(direction)
-      rows(right("a", "1", 10), left("a", "x", 10), right("a", "2", 10))
+      rows(onRight("a", "1", 10), onLeft("a", "x", 10), onRight("a", "2", 10))
       assertEquals(rows.end(), Seq("x 2 10"), direction)
     }
   }
 
   test("a left row is emitted when no better partner can arrive") {
-    def decided(direction: String, tolerance: Int, at: Double)(rows: Product*): Unit = {
+    def checkDecision(direction: String, tolerance: Int, at: Double)(rows: Product*): Unit = {
       val run = join(direction, tolerance)
-      run(left("a", "x", 10) +: rows: _*)
+      run(onLeft("a", "x", 10) +: rows: _*)
       assertEquals(run.at(at)(), Nil, direction)
       assertEquals(run.at(at + 0.001)().size, 1, direction)
     }
-    decided("backward", -1, 10)()
-    decided("forward", 3, 13)()
-    decided("forward", -1, 12)(right("a", "1", 12))
-    decided("nearest", 5, 11.999)(right("a", "1", 8)) // one at 12 would be as close, and later
-    decided("nearest", 5, 15)()
+    checkDecision("backward", -1, 10)()
+    checkDecision("forward", 3, 13)()
+    checkDecision("forward", -1, 12)(onRight("a", "1", 12))
+    checkDecision("nearest", 5, 11.999)(onRight("a", "1", 8)) // one at 12 would be as close, and later
+    checkDecision("nearest", 5, 15)()
   }
 
   test("a left row without a partner is emitted by a left join, and counted by an inner one") {
     val inner = join("backward", how = "inner")
-    inner(left("a", "x", 10), left("b", "y", 10), right("b", "1", 9))
+    inner(onLeft("a", "x", 10), onLeft("b", "y", 10), onRight("b", "1", 9))
     assertEquals((inner.end(), inner.count("unmatched")), (Seq("y 1 10"), 1L))
   }
 
   test("a null key matches nothing") {
     val rows = join("backward")
-    rows(left(null, "x", 10), right(null, "1", 9))
+    rows(onLeft(null, "x", 10), onRight(null, "1", 9))
     assertEquals(rows.end(), Seq("x - 10"))
   }
 
   test("a row behind the watermark is late") {
     val rows = join("backward")
-    assertEquals(rows.at(10)(left("a", "x", 9.999), right("a", "1", 10)), Seq("late: too_late"))
+    assertEquals(rows.at(10)(onLeft("a", "x", 9.999), onRight("a", "1", 10)), Seq("late: too_late"))
   }
 
   test("right rows leave the state after the tolerance") {
     val rows = join("backward", 2)
-    rows(right("a", "1", 5))
+    rows(onRight("a", "1", 5))
     rows.at(6)()
     assertEquals(rows.keys, 1)
     rows.at(8)()

@@ -5,31 +5,30 @@ import scala.util.Random
 import org.apache.spark.sql.headrace.operators.keyed.StepRun
 
 class IntervalJoinSuite extends munit.FunSuite {
-  import JoinRun.{left, right}
+  import JoinRun.{onLeft, onRight}
 
   private def join(how: String, lower: Int, upper: Int, where: String = "", more: String = ""): StepRun =
     JoinRun(s""""how": "$how", "lower": ${lower * 1000000L}, "upper": ${upper * 1000000L}$more""", where)
 
   test("both bounds are inclusive") {
     val pairs = join("inner", -2, 3)
-    pairs(left("a", "x", 10))
-    assertEquals(
-      pairs(right("a", "1", 7.999999), right("a", "2", 8), right("a", "3", 13), right("a", "4", 13.000001)),
-      Seq("x 2 10", "x 3 13"))
+    pairs(onLeft("a", "x", 10))
+    assertEquals(pairs(onRight("a", "1", 7.999999), onRight("a", "2", 8), onRight("a", "3", 13),
+        onRight("a", "4", 13.000001)), Seq("x 2 10", "x 3 13"))
   }
 
   test("a pair is emitted with its second row, whichever side that is, at the later time") {
     val pairs = join("inner", -5, 5)
-    assertEquals(pairs(right("a", "1", 4)), Nil)
-    assertEquals(pairs(left("a", "x", 3)), Seq("x 1 4"))
-    assertEquals(pairs(left("a", "y", 6), right("b", "2", 6)), Seq("y 1 6"))
+    assertEquals(pairs(onRight("a", "1", 4)), Nil)
+    assertEquals(pairs(onLeft("a", "x", 3)), Seq("x 1 4"))
+    assertEquals(pairs(onLeft("a", "y", 6), onRight("b", "2", 6)), Seq("y 1 6"))
   }
 
   test("the kinds of joins") {
     def results(how: String): Seq[String] = {
       val rows = join(how, 0, 0)
-      rows(left("a", "x", 1), right("a", "1", 1), right("a", "2", 1)) ++
-        rows(left("b", "y", 1), right("c", "3", 1)) ++ rows.end()
+      rows(onLeft("a", "x", 1), onRight("a", "1", 1), onRight("a", "2", 1)) ++
+        rows(onLeft("b", "y", 1), onRight("c", "3", 1)) ++ rows.end()
     }
     val pairs = Seq("x 1 1", "x 2 1")
     assertEquals(results("inner"), pairs)
@@ -42,15 +41,15 @@ class IntervalJoinSuite extends munit.FunSuite {
 
   test("a semi join emits a left row once, in the micro-batch of its first partner") {
     val rows = join("semi", -5, 5)
-    assertEquals(rows(left("a", "x", 1)), Nil)
-    assertEquals(rows(right("a", "1", 2)), Seq("x - 1"))
-    assertEquals(rows(right("a", "2", 2)), Nil)
-    assertEquals(rows(left("a", "y", 3)), Seq("y - 3"))
+    assertEquals(rows(onLeft("a", "x", 1)), Nil)
+    assertEquals(rows(onRight("a", "1", 2)), Seq("x - 1"))
+    assertEquals(rows(onRight("a", "2", 2)), Nil)
+    assertEquals(rows(onLeft("a", "y", 3)), Seq("y - 3"))
   }
 
   test("an unmatched row is emitted when the watermark has passed its last possible partner") {
     val rows = join("full", -2, 3)
-    rows(left("a", "x", 10), right("a", "1", 20))
+    rows(onLeft("a", "x", 10), onRight("a", "1", 20))
     assertEquals(rows.at(13)(), Nil)
     assertEquals(rows.at(13.001)(), Seq("x - 10"))
     assertEquals(rows.at(22)(), Nil)
@@ -59,7 +58,7 @@ class IntervalJoinSuite extends munit.FunSuite {
 
   test("a row leaves the state when no partner can arrive, bucket by bucket") {
     val rows = join("inner", -2, 3)
-    rows(left("a", "x", 10))
+    rows(onLeft("a", "x", 10))
     rows.at(10)()
     assertEquals((rows.keys, rows.count("buffered")), (1, 1L))
     rows.at(30)()
@@ -68,15 +67,15 @@ class IntervalJoinSuite extends munit.FunSuite {
 
   test("a row behind the watermark is late, one at the watermark is not") {
     val rows = join("left", 0, 0)
-    assertEquals(rows.at(10)(left("a", "x", 9.999), right("a", "1", 10)), Seq("late: too_late"))
-    assertEquals(rows(left("a", "y", 10)), Seq("y 1 10"))
+    assertEquals(rows.at(10)(onLeft("a", "x", 9.999), onRight("a", "1", 10)), Seq("late: too_late"))
+    assertEquals(rows(onLeft("a", "y", 10)), Seq("y 1 10"))
     assertEquals(rows((("a", "z"), None, "a", None)), Seq("late: no_event_time"))
   }
 
   test("a null key matches nothing") {
     def results(how: String): Seq[String] = {
       val rows = join(how, -5, 5)
-      rows(left(null, "x", 1), right(null, "1", 1)) ++ rows.end()
+      rows(onLeft(null, "x", 1), onRight(null, "1", 1)) ++ rows.end()
     }
     assertEquals(results("inner"), Nil)
     assertEquals(results("semi"), Nil)
@@ -86,16 +85,16 @@ class IntervalJoinSuite extends munit.FunSuite {
 
   test("a pair for which the condition is false or null is none") {
     val rows = join("left", -5, 5, where = "left.v <= right.v")
-    assertEquals(
-      rows(left("a", "2", 1), right("a", "1", 1), right("a", null, 1), right("a", "2", 1)), Seq("2 2 1"))
+    assertEquals(rows(onLeft("a", "2", 1), onRight("a", "1", 1), onRight("a", null, 1), onRight("a", "2", 1)),
+      Seq("2 2 1"))
     val unmatched = join("left", 0, 0, where = "left.v <= right.v")
-    unmatched(left("a", "2", 1), right("a", "1", 1))
+    unmatched(onLeft("a", "2", 1), onRight("a", "1", 1))
     assertEquals(unmatched.end(), Seq("2 - 1"))
   }
 
   test("with a clock no row is late") {
     val rows = join("inner", -5, 5, more = """, "time": "clock"""")
-    assertEquals(rows.clock(60)(left("a", "x", 57), right("a", "1", 58)), Seq("x 1 58"))
+    assertEquals(rows.clock(60)(onLeft("a", "x", 57), onRight("a", "1", 58)), Seq("x 1 58"))
   }
 
   test("random rows give the pairs of two nested loops") {
@@ -106,7 +105,7 @@ class IntervalJoinSuite extends munit.FunSuite {
         (random.nextBoolean(), Seq("a", "b", null)(random.nextInt(3)), i.toString, random.nextInt(40)))
       val run = join(how, lower, upper)
       val results = rows.grouped(7).flatMap { batch =>
-        run(batch.map { case (isLeft, k, v, t) => if (isLeft) left(k, v, t) else right(k, v, t) }: _*)
+        run(batch.map { case (isLeft, k, v, t) => if (isLeft) onLeft(k, v, t) else onRight(k, v, t) }: _*)
       }.toVector ++ run.at(20)() ++ run.end()
       assertEquals(results.sorted, naive(how, lower, upper, rows).sorted, s"$how [$lower, $upper]")
       assertEquals((run.keys, run.count("buffered")), (0, 0L))

@@ -17,6 +17,6 @@ object JoinRun {
   def asOf(declared: String): StepRun = new StepRun(
     AsOfStep(StepRun.frame(Columns), s"""{$declared, "keys": ["__key0"]}"""), "main" -> "left.v right.v __ts")
 
-  def left(k: String, v: String, ts: Double): Product = ((k, v), None, k, ts)
-  def right(k: String, v: String, ts: Double): Product = (None, (k, v), k, ts)
+  def onLeft(k: String, v: String, ts: Double): Product = ((k, v), None, k, ts)
+  def onRight(k: String, v: String, ts: Double): Product = (None, (k, v), k, ts)
 }

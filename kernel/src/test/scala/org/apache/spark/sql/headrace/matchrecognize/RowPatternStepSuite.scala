@@ -69,12 +69,12 @@ class RowPatternStepSuite extends munit.FunSuite {
   }
 
   test("where the search goes on after a match") {
-    def found(skip: String, to: String = "") = matches(run(skip = skip, skipTo = to), 1, 2, 3).size
-    assertEquals(found("past_last"), 1)
-    assertEquals(found("to_next"), 1)
-    val error = intercept[RuntimeException](found("to_first", "\"A\""))
+    def matchesOf(skip: String, to: String = "") = matches(run(skip = skip, skipTo = to), 1, 2, 3).size
+    assertEquals(matchesOf("past_last"), 1)
+    assertEquals(matchesOf("to_next"), 1)
+    val error = intercept[RuntimeException](matchesOf("to_first", "\"A\""))
     assert(error.getMessage.contains("a match begins with A"), error.getMessage)
-    assertEquals(found("to_last", "\"B\""), 1)
+    assertEquals(matchesOf("to_last", "\"B\""), 1)
   }
 
   test("all rows of a match, and the unmatched rows") {

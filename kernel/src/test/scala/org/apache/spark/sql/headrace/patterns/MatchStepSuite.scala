@@ -66,11 +66,11 @@ class MatchStepSuite extends munit.FunSuite {
   }
 
   test("contiguity") {
-    def found(contiguity: String): Seq[String] =
+    def matchesOf(contiguity: String): Seq[String] =
       matches(run(Seq(element(0, "first"), element(1, contiguity))), "acbabb")
-    assertEquals(found("followed_by").toSet, Set("0 2 2", "3 4 4"))
-    assertEquals(found("next"), Seq("3 4 4"))
-    assertEquals(found("followed_by_any").size, 5)
+    assertEquals(matchesOf("followed_by").toSet, Set("0 2 2", "3 4 4"))
+    assertEquals(matchesOf("next"), Seq("3 4 4"))
+    assertEquals(matchesOf("followed_by_any").size, 5)
     val not = Seq(element(0, "first"), element(2, "not_followed_by"), element(1, "followed_by"))
     assertEquals(matches(run(not), "acbab"), Seq("3 4 4"))
     val notNext = Seq(element(0, "first"), element(2, "not_next"), element(1, "followed_by"))
@@ -102,12 +102,12 @@ class MatchStepSuite extends munit.FunSuite {
 
   test("skip strategies") {
     val loop = Seq(element(0, "first", """, "from": 1"""), element(1, "followed_by"))
-    def found(skip: String): Seq[String] = matches(run(loop, skip = skip), "aab")
-    assertEquals(found("""{"kind": "none"}""").toSet, Set("0 2 2", "0 1 2 2", "1 2 2"))
-    assertEquals(found("""{"kind": "past_last"}""").size, 1)
-    assertEquals(found("""{"kind": "to_next"}""").map(_.head), Seq('0', '1'))
-    assertEquals(found("""{"kind": "to_last", "step": "b"}""").size, 1)
-    assertEquals(found("""{"kind": "to_first", "step": "a"}""").map(_.head).distinct, Seq('0', '1'))
+    def matchesOf(skip: String): Seq[String] = matches(run(loop, skip = skip), "aab")
+    assertEquals(matchesOf("""{"kind": "none"}""").toSet, Set("0 2 2", "0 1 2 2", "1 2 2"))
+    assertEquals(matchesOf("""{"kind": "past_last"}""").size, 1)
+    assertEquals(matchesOf("""{"kind": "to_next"}""").map(_.head), Seq('0', '1'))
+    assertEquals(matchesOf("""{"kind": "to_last", "step": "b"}""").size, 1)
+    assertEquals(matchesOf("""{"kind": "to_first", "step": "a"}""").map(_.head).distinct, Seq('0', '1'))
   }
 
   test("a condition may refer to the rows of other steps; a null condition is false") {

@@ -1,13 +1,13 @@
 package org.apache.spark.sql.headrace.tables
 
 class LatestSuite extends munit.FunSuite {
-  import TableRun.{latest, signed}
+  import TableRun.{latest, withSigns}
 
   test("the row with the highest event time is the latest one, of equal times the later arrival") {
     val table = latest()
-    assertEquals(signed(table(("a", "1", false, 5))), Seq("+a 1"))
-    assertEquals(signed(table(("a", "2", false, 4.999))), Nil)
-    assertEquals(signed(table(("a", "3", false, 5))), Seq("<a 1", ">a 3"))
+    assertEquals(withSigns(table(("a", "1", false, 5))), Seq("+a 1"))
+    assertEquals(withSigns(table(("a", "2", false, 4.999))), Nil)
+    assertEquals(withSigns(table(("a", "3", false, 5))), Seq("<a 1", ">a 3"))
     assertEquals((table.count("processed"), table.count("superseded")), (2L, 1L))
   }
 
@@ -21,16 +21,16 @@ class LatestSuite extends munit.FunSuite {
     val table = latest()
     table(("a", "1", false, 5))
     assertEquals(table(("a", "x", true, 4)), Nil)
-    assertEquals(signed(table(("a", "x", true, 5))), Seq("-a 1"))
-    assertEquals(signed(table(("a", "2", false, 4))), Nil)
-    assertEquals(signed(table(("a", "3", None, 6))), Seq("+a 3"))
+    assertEquals(withSigns(table(("a", "x", true, 5))), Seq("-a 1"))
+    assertEquals(withSigns(table(("a", "2", false, 4))), Nil)
+    assertEquals(withSigns(table(("a", "3", None, 6))), Seq("+a 3"))
   }
 
   test("by arrival the last row is the latest one, whatever its time") {
     val table = latest(""", "by_arrival": true""")
     table(("a", "1", false, 5))
     assertEquals(
-      signed(table(("a", "2", false, 4), ("a", "3", false, None))), Seq("<a 1", ">a 2", "<a 2", ">a 3"))
+      withSigns(table(("a", "2", false, 4), ("a", "3", false, None))), Seq("<a 1", ">a 2", "<a 2", ">a 3"))
   }
 
   test("rows without an event time are late") {
@@ -38,7 +38,7 @@ class LatestSuite extends munit.FunSuite {
       latest()(("a", "1", false, None), ("a", "1", false, -1)), Seq("late: no_event_time", "late: too_late"))
   }
 
-  test("a null key is a key") { assertEquals(signed(latest()((None, "1", false, 5))), Seq("+- 1")) }
+  test("a null key is a key") { assertEquals(withSigns(latest()((None, "1", false, 5))), Seq("+- 1")) }
 
   test("versions have every row in order of arrival, older ones and removals included") {
     val table = latest(""", "versions": true""")
@@ -51,9 +51,9 @@ class LatestSuite extends munit.FunSuite {
     val table = latest(""", "ttl": 10000000""")
     table(("a", "1", false, 5))
     assertEquals(table.at(14.999)(), Nil)
-    assertEquals(signed(table.at(15)()), Seq("-a 1"))
+    assertEquals(withSigns(table.at(15)()), Seq("-a 1"))
     assertEquals(table.keys, 0)
-    assertEquals(signed(table(("a", "2", false, 16))), Seq("+a 2"))
+    assertEquals(withSigns(table(("a", "2", false, 16))), Seq("+a 2"))
     assertEquals(table.end(), Nil)
   }
 }

@@ -2,31 +2,32 @@ package org.apache.spark.sql.headrace.tables
 
 /** Joins of streams and tables with a table: on arrival, at event time, live. */
 class TableJoinSuite extends munit.FunSuite {
-  import TableRun.{join, remaining, signed}
+  import TableRun.{join, remaining, withSigns}
 
-  private def left(id: String, k: String, ts: Double = 0, change: String = null): Product =
+  private def onLeft(id: String, k: String, ts: Double = 0, change: String = null): Product =
     (id, k, ts, change, None, None)
-  private def right(k: String, v: String, change: String): Product = (None, k, 0, None, (v, 0), change)
+  private def onRight(k: String, v: String, change: String): Product = (None, k, 0, None, (v, 0), change)
 
   test("on arrival a row meets the table as it is after the table's changes of the micro-batch") {
     val rows = join("arrival")
-    assertEquals(rows(left("x", "a")), Nil)
-    assertEquals(rows(left("y", "a"), right("a", "1", "insert")), Seq("y 1"))
-    assertEquals(rows(right("a", "1", "update_before"), right("a", "2", "update_after")), Nil)
-    assertEquals(rows(left("z", "a"), left("w", "b")), Seq("z 2"))
+    assertEquals(rows(onLeft("x", "a")), Nil)
+    assertEquals(rows(onLeft("y", "a"), onRight("a", "1", "insert")), Seq("y 1"))
+    assertEquals(rows(onRight("a", "1", "update_before"), onRight("a", "2", "update_after")), Nil)
+    assertEquals(rows(onLeft("z", "a"), onLeft("w", "b")), Seq("z 2"))
     assertEquals((rows.count("processed"), rows.count("unmatched")), (5L, 2L))
   }
 
   test("an outer join on arrival keeps rows without a partner; a null key has none") {
     val rows = join("arrival", outer = true)
-    assertEquals(rows(right(null, "1", "insert"), left("x", null), left("y", "a")).sorted, Seq("x -", "y -"))
+    assertEquals(
+      rows(onRight(null, "1", "insert"), onLeft("x", null), onLeft("y", "a")).sorted, Seq("x -", "y -"))
   }
 
   test("a CDC row replaces that of its key") {
     val rows = join("live", more = """, "upserts": true""")
-    rows(left("x", "a", change = "insert"))
-    assertEquals(signed(rows(right("a", "1", null))), Seq("+x 1"))
-    assertEquals(signed(rows(right("a", "2", null))), Seq("<x 1", ">x 2"))
+    rows(onLeft("x", "a", change = "insert"))
+    assertEquals(withSigns(rows(onRight("a", "1", null))), Seq("+x 1"))
+    assertEquals(withSigns(rows(onRight("a", "2", null))), Seq("<x 1", ">x 2"))
   }
 
   private def at(id: String, k: String, ts: Double): Product = (id, k, ts, None, None, None, None)
@@ -59,28 +60,28 @@ class TableJoinSuite extends munit.FunSuite {
 
   test("a live join follows the changes of both sides") {
     val rows = join("live", more = """, "identity": ["id"]""")
-    assertEquals(rows(left("x", "a", change = "insert")), Nil)
-    assertEquals(signed(rows(right("a", "1", "insert"))), Seq("+x 1"))
-    assertEquals(signed(rows(left("y", "a", change = "insert"))), Seq("+y 1"))
-    assertEquals(signed(rows(right("a", "1", "update_before"), right("a", "2", "update_after"))),
+    assertEquals(rows(onLeft("x", "a", change = "insert")), Nil)
+    assertEquals(withSigns(rows(onRight("a", "1", "insert"))), Seq("+x 1"))
+    assertEquals(withSigns(rows(onLeft("y", "a", change = "insert"))), Seq("+y 1"))
+    assertEquals(withSigns(rows(onRight("a", "1", "update_before"), onRight("a", "2", "update_after"))),
       Seq("<x 1", ">x 2", "<y 1", ">y 2"))
-    assertEquals(signed(rows(left("x", "a", change = "delete"))), Seq("-x 2"))
-    assertEquals(signed(rows(right("a", "2", "delete"))), Seq("-y 2"))
+    assertEquals(withSigns(rows(onLeft("x", "a", change = "delete"))), Seq("-x 2"))
+    assertEquals(withSigns(rows(onRight("a", "2", "delete"))), Seq("-y 2"))
   }
 
   test("an outer live join has rows without a partner until there is one") {
     val rows = join("live", outer = true, more = """, "identity": ["id"]""")
-    assertEquals(signed(rows(left("x", "a", change = "insert"))), Seq("+x -"))
-    assertEquals(signed(rows(right("a", "1", "insert"))), Seq("<x -", ">x 1"))
-    assertEquals(signed(rows(right("a", "1", "delete"))), Seq("<x 1", ">x -"))
+    assertEquals(withSigns(rows(onLeft("x", "a", change = "insert"))), Seq("+x -"))
+    assertEquals(withSigns(rows(onRight("a", "1", "insert"))), Seq("<x -", ">x 1"))
+    assertEquals(withSigns(rows(onRight("a", "1", "delete"))), Seq("<x 1", ">x -"))
   }
 
   test("a full live join has the rows of both sides") {
     val rows = join("live", outer = true, outerRight = true, more = """, "identity": ["id"]""")
     val results = Seq(
-      rows(right("a", "1", "insert"), right(null, "2", "insert"), left("z", null, change = "insert")),
-      rows(left("x", "a", change = "insert")), rows(right("a", "1", "delete")),
-      rows(left("x", "a", change = "delete"))).map(signed)
+      rows(onRight("a", "1", "insert"), onRight(null, "2", "insert"), onLeft("z", null, change = "insert")),
+      rows(onLeft("x", "a", change = "insert")), rows(onRight("a", "1", "delete")),
+      rows(onLeft("x", "a", change = "delete"))).map(withSigns)
     assertEquals(remaining(results.take(1).flatten), Seq("- 1", "- 2", "z -"))
     assertEquals(remaining(results.take(2).flatten), Seq("- 2", "x 1", "z -"))
     assertEquals(remaining(results.take(3).flatten), Seq("- 2", "x -", "z -"))
@@ -89,7 +90,7 @@ class TableJoinSuite extends munit.FunSuite {
 
   test("a change and its reversal in one micro-batch have no result") {
     val rows = join("live")
-    rows(right("a", "1", "insert"))
-    assertEquals(rows(left("x", "a", change = "insert"), left("x", "a", change = "delete")), Nil)
+    rows(onRight("a", "1", "insert"))
+    assertEquals(rows(onLeft("x", "a", change = "insert"), onLeft("x", "a", change = "delete")), Nil)
   }
 }

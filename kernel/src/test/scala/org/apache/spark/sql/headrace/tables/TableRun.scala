@@ -7,7 +7,7 @@ object TableRun {
   private val Short = Map("insert" -> "+", "delete" -> "-", "update_before" -> "<", "update_after" -> ">")
 
   /** Puts a sign for the change, the last value of each row, before the row. */
-  def signed(rows: Seq[String]): Seq[String] = rows.map { row =>
+  def withSigns(rows: Seq[String]): Seq[String] = rows.map { row =>
     val values = row.split(' ')
     Short.get(values.last).fold(row)(sign => s"$sign${values.init.mkString(" ")}")
   }

@@ -3,18 +3,18 @@ package org.apache.spark.sql.headrace.tables
 import scala.util.Random
 
 class TopNSuite extends munit.FunSuite {
-  import TableRun.{remaining, signed, topN}
+  import TableRun.{remaining, withSigns, topN}
 
   private def row(k: String, v: Option[Int], id: String): Product = (k, v, id, v, 0)
   private def change(k: String, v: Int, id: String, kind: String): Product = (k, v, id, v, 0, kind)
 
   test("a better row moves the others down, one beyond the last place changes nothing") {
     val top = topN(2)
-    assertEquals(signed(top(row("a", Some(5), "x"))), Seq("+a 1 5 x"))
-    assertEquals(signed(top(row("a", Some(7), "y"))), Seq("<a 1 5 x", ">a 1 7 y", "+a 2 5 x"))
-    assertEquals(signed(top(row("a", Some(4), "z"))), Nil)
+    assertEquals(withSigns(top(row("a", Some(5), "x"))), Seq("+a 1 5 x"))
+    assertEquals(withSigns(top(row("a", Some(7), "y"))), Seq("<a 1 5 x", ">a 1 7 y", "+a 2 5 x"))
+    assertEquals(withSigns(top(row("a", Some(4), "z"))), Nil)
     assertEquals(
-      signed(top(row("a", Some(6), "w"), row("b", Some(1), "v"))), Seq("<a 2 5 x", ">a 2 6 w", "+b 1 1 v"))
+      withSigns(top(row("a", Some(6), "w"), row("b", Some(1), "v"))), Seq("<a 2 5 x", ">a 2 6 w", "+b 1 1 v"))
   }
 
   test("of equal rows the earlier ones are first") {
@@ -32,7 +32,7 @@ class TopNSuite extends munit.FunSuite {
   }
 
   test("a micro-batch emits its net effect") {
-    assertEquals(signed(topN(1)(row("a", Some(1), "x"), row("a", Some(2), "y"), row("a", Some(3), "z"))),
+    assertEquals(withSigns(topN(1)(row("a", Some(1), "x"), row("a", Some(2), "y"), row("a", Some(3), "z"))),
       Seq("+a 1 3 z"))
   }
 
@@ -40,10 +40,10 @@ class TopNSuite extends munit.FunSuite {
     val top = topN(2, changelog = true)
     top(change("a", 5, "x", "insert"), change("a", 4, "y", "insert"), change("a", 3, "z", "insert"))
     assertEquals(
-      signed(top(change("a", 5, "x", "delete"))), Seq("<a 1 5 x", ">a 1 4 y", "<a 2 4 y", ">a 2 3 z"))
-    assertEquals(signed(top(change("a", 3, "z", "delete"))), Seq("-a 2 3 z"))
-    assertEquals(signed(top(change("a", 9, "?", "delete"))), Nil)
-    assertEquals(signed(top(change("a", 4, "y", "delete"))), Seq("-a 1 4 y"))
+      withSigns(top(change("a", 5, "x", "delete"))), Seq("<a 1 5 x", ">a 1 4 y", "<a 2 4 y", ">a 2 3 z"))
+    assertEquals(withSigns(top(change("a", 3, "z", "delete"))), Seq("-a 2 3 z"))
+    assertEquals(withSigns(top(change("a", 9, "?", "delete"))), Nil)
+    assertEquals(withSigns(top(change("a", 4, "y", "delete"))), Seq("-a 1 4 y"))
     assertEquals(top.keys, 0)
   }
 
@@ -52,7 +52,7 @@ class TopNSuite extends munit.FunSuite {
     top(Seq(5, 3, 1, 0).map(v => change("a", v, s"v$v", "insert")): _*)
     val changes =
       top(change("a", 5, "v5", "delete"), change("a", 9, "x", "insert"), change("a", 8, "y", "insert"))
-    assertEquals(signed(changes), Seq("<a 1 5 v5", ">a 1 9 x", "<a 2 3 v3", ">a 2 8 y"))
+    assertEquals(withSigns(changes), Seq("<a 1 5 v5", ">a 1 9 x", "<a 2 3 v3", ">a 2 8 y"))
   }
 
   test("random changes give the first rows of a sorted list") {
@@ -72,7 +72,7 @@ class TopNSuite extends munit.FunSuite {
             change(k, v, id, "insert")
           }
         }
-        results ++= signed(top(changes: _*))
+        results ++= withSigns(top(changes: _*))
         val expected = table.groupBy(_._1).toSeq.flatMap { case (k, rows) =>
           rows.sortBy(row => -row._2).take(3).zipWithIndex.map { case ((_, v, id), i) =>
             s"$k ${i + 1} $v $id"

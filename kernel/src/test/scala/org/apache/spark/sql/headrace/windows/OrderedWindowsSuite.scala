@@ -11,7 +11,7 @@ class OrderedWindowsSuite extends munit.FunSuite {
   private def run(window: String, more: String = ""): StepRun = WindowRun(window, main = shown, more = more)
 
   /** Rows with the condition `__when`. */
-  private def marked(kind: String): StepRun = WindowRun(
+  private def conditional(kind: String): StepRun = WindowRun(
     s"""{"kind": "$kind"}""", columns = "k string, v string, __when boolean, __ts timestamp", main = shown)
 
   test("a row is released when the watermark has passed it, and late when it is behind") {
@@ -69,16 +69,16 @@ class OrderedWindowsSuite extends munit.FunSuite {
   }
 
   test("the row that satisfies the condition closes a punctuation window and belongs to it") {
-    val windows = marked("punctuation")
+    val windows = conditional("punctuation")
     windows(("a", "1", false, 1), ("a", "2", true, 2), ("a", "3", None, 3))
     assertEquals(windows.end(), Seq("[1 2 0] 12 on_time", "[3 3 1] 3 on_time"))
   }
 
   test("the row that satisfies the condition opens a landmark window; rows before the first are window 0") {
-    val before = marked("landmark")
+    val before = conditional("landmark")
     before(("a", "1", false, 1), ("a", "2", true, 2), ("a", "3", None, 3), ("a", "4", true, 4))
     assertEquals(before.end(), Seq("[1 1 0] 1 on_time", "[2 3 1] 23 on_time", "[4 4 2] 4 on_time"))
-    val at = marked("landmark")
+    val at = conditional("landmark")
     at(("a", "1", true, 1))
     assertEquals(at.end(), Seq("[1 1 1] 1 on_time"))
   }

@@ -49,11 +49,11 @@ abstract class InOrderExplainer(step: InOrderStep) {
     report.toString
   }
 
-  /** Effect of the buffered rows if the watermark passed them; `pieces` are the key's other slots. */
-  def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
+  /** Effect of the buffered rows if the watermark passed them; `chunks` are the key's other slots. */
+  def waiting(stored: Array[Byte], chunks: java.util.List[Array[Byte]]): String = {
     val report = mapper.createArrayNode()
     val memory = readState(stored)
-    val rows = InOrderLogic.bufferedRows(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
+    val rows = InOrderLogic.readAllRows(stored, chunks.asScala.toSeq, step.fingerprint, matcher)
       .map(entry => (entry.row: InternalRow, entry.time)).filter(entry => concerns(entry._1))
     reportRows(report, memory, rows, rows.size)
     report.toString

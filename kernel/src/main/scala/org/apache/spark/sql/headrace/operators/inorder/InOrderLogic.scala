@@ -121,7 +121,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
       val in = InOrderLogic.open(stored, step.fingerprint)
       val timerAt = in.readLong()
       val memory = if (in.readBoolean()) matcher.read(in) else matcher.empty
-      counts.add(Counts.DroppedMatches, matcher.dropped(memory))
+      counts.add(Counts.DroppedMatches, matcher.countDropped(memory))
       val own = new Key(memory, InOrderLogic.backlog(in, stored))
       own.timerAt = timerAt
       own
@@ -159,13 +159,13 @@ object InOrderLogic {
   }
 
   /** Buffered rows in any slot of a key. */
-  def bufferedIn(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterable[BufferedRow] =
+  def readRows(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterable[BufferedRow] =
     if (slot == 0) readSlot(bytes, fingerprint, matcher)._2 else OrderedBuffer.chunkRows(bytes)
 
   /** All buffered rows of a key in order, from slot 0 (may be null) and the other slots. */
-  def bufferedRows(
-      bytes: Array[Byte], pieces: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[BufferedRow] = {
+  def readAllRows(
+      bytes: Array[Byte], chunks: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[BufferedRow] = {
     val newest = if (bytes == null) Nil else readSlot(bytes, fingerprint, matcher)._2
-    (pieces.flatMap(OrderedBuffer.chunkRows) ++ newest).sortBy(_.time)
+    (chunks.flatMap(OrderedBuffer.chunkRows) ++ newest).sortBy(_.time)
   }
 }

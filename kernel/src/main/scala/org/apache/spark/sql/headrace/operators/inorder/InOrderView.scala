@@ -12,7 +12,7 @@ abstract class InOrderView(step: InOrderStep) extends StateView(step) {
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val shape = new StructType().add("key", keyType).add("time", TimestampType).add("row", rowType)
     decode(entries, shape) { (key, slot, stored) =>
-      InOrderLogic.bufferedIn(slot, stored, step.fingerprint, matcher)
+      InOrderLogic.readRows(slot, stored, step.fingerprint, matcher)
         .map(held => Row(key, time(held.time), toRow(step.columns.storedRow(held.row))))
     }
   }

@@ -27,7 +27,7 @@ case class PreShuffleFilter(step: InOrderStep, conditions: Seq[Attribute], ts: A
   override protected def withNewChildInternal(next: LogicalPlan): PreShuffleFilter = copy(child = next)
 
   /** In real-time mode the watermark advances during a batch, and Spark accepts no custom operator. */
-  override def planned(input: SparkPlan): SparkPlan =
+  override def planWith(input: SparkPlan): SparkPlan =
     if (OperatorPlan.isRealTime(child)) input else PreShuffleFilterExec(step, conditions, ts, counts, input)
 }
 
