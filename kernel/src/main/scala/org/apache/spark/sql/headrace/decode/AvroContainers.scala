@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Reads a record: each field into the column of its name; other fields are skipped, other columns are null. */
+/** Reads a record: each field into the column of its name; other fields are skipped. */
 final class AvroRecord(schema: Schema, columns: StructType) extends AvroReader {
   private val fields = schema.getFields.asScala.toArray
   private val ordinals = fields.map(field => columns.fieldNames.indexOf(field.name))

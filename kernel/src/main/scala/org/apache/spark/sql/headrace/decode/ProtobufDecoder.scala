@@ -24,7 +24,7 @@ final class ProtobufDecoder(layout: MessageLayout, rejectUnknown: Boolean, index
 }
 
 object ProtobufDecoder {
-  /** @param options JSON with `layout`, `unknown_fields`, and the `index` of the message if records have a header */
+  /** @param options JSON with `layout`, `unknown_fields`, and, if records have a header, `index` */
   def apply(options: String): ProtobufDecoder = {
     val chosen = new ObjectMapper().readTree(options)
     val index = Option(chosen.path("index")).filter(_.isArray).map(ProtobufHeader.parse)
@@ -34,8 +34,8 @@ object ProtobufDecoder {
 }
 
 /**
- * Reads a message into an array of values, one for each column. A message may come in parts, which are merged:
- * until `finish`, a message is an array, a repeated field a list and a map a map.
+ * Reads a message into an array of values, one for each column. A message may come in parts, which are
+ * merged: until `finish`, a message is an array, a repeated field a list and a map a map.
  */
 final class MessageDecoder(layout: MessageLayout, path: String, rejectUnknown: Boolean) {
   private val fields = layout.fields.map(new FieldDecoder(_, path, rejectUnknown)).toArray
@@ -48,7 +48,7 @@ final class MessageDecoder(layout: MessageLayout, path: String, rejectUnknown: B
 
   def start(): Array[Any] = new Array[Any](layout.width)
 
-  /** Adds the fields up to the end of the message to values; false if an unknown value of an enum was dropped. */
+  /** Adds the fields of the message to values; false if an unknown value of an enum was dropped. */
   def merge(in: WireReader, values: Array[Any]): Boolean = {
     var complete = true
     while (in.hasMore) {
@@ -64,7 +64,7 @@ final class MessageDecoder(layout: MessageLayout, path: String, rejectUnknown: B
     complete
   }
 
-  /** Completes the values and returns them as the value of a column: a row, a timestamp or the value of a wrapper. */
+  /** Returns the values as that of a column: a row, a timestamp or the value of a wrapper. */
   def finish(values: Array[Any]): Any = {
     columns.foreach(field => values(field.layout.column) = field.finish(values(field.layout.column)))
     layout.form match {

@@ -5,9 +5,9 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 
 /**
- * The header of records whose schema is in a registry: a zero byte, the id of the schema in four bytes, and the index
- * of the message in the schema: the number of its parts and the parts, each a zigzag varint; a zero stands for the
- * first message.
+ * The header of records whose schema is in a registry: a zero byte, the id of the schema in four bytes, and
+ * the index of the message in the schema: the number of its parts and the parts, each a zigzag varint; a zero
+ * stands for the first message.
  */
 object ProtobufHeader {
   private val IdBytes = 5
@@ -22,8 +22,9 @@ object ProtobufHeader {
     if (first != 0) throw DecodeError
       .record(f"expected a zero byte before the schema id, got 0x${first & 0xff}%02x at byte 0")
     val actual = readIndex(in)
-    if (actual != index) throw DecodeError.record(
-      s"expected the message $message, which has the index ${show(index)} in its file, got the index ${show(actual)}")
+    if (actual != index) throw DecodeError
+      .record(s"expected the message $message, which has the index ${show(index)} in its file, " +
+        s"got the index ${show(actual)}")
   }
 
   private def readIndex(in: WireReader): Seq[Long] = {

@@ -9,8 +9,8 @@ import org.apache.spark.sql.headrace.operators.state.{RowBlock, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
 /**
- * Joins rows whose event times are within bounds of each other. A pair is emitted when its second row arrives;
- * a row is kept until the watermark has passed the last time at which a partner could arrive.
+ * Joins rows whose event times are within bounds of each other. A pair is emitted when its second row
+ * arrives; a row is kept until the watermark has passed the last time at which a partner could arrive.
  *
  * The rows of a side are stored in buckets as wide as the bounds, so the partners of a row are in at most two
  * buckets. A bucket is removed when all of its rows may be. A row that must be emitted if it stays unmatched

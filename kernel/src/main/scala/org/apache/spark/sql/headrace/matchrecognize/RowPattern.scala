@@ -94,8 +94,8 @@ final class PartitionSearch {
 /**
  * Searches partitions for matches, one at a time, each the preferred one at its position.
  *
- * @param onTest called for each condition test of the attempt at the search position; the last of the taken rows was
- *   tested
+ * @param onTest called for each condition test of the attempt at the search position, with the taken rows up
+ *   to the one that is tested
  */
 final class PatternSearcher(pattern: RowPattern, onTest: PatternSearcher.TestListener) {
   import PatternSearcher.ResultSink
@@ -207,12 +207,12 @@ final class PatternSearcher(pattern: RowPattern, onTest: PatternSearcher.TestLis
 
   private def to(start: Long, position: Int, name: String): Long = {
     if (position < 0) {
-      throw new IllegalStateException(
-        s"AFTER MATCH SKIP TO $name: a match has no row of $name; skip to a variable that every match has, or PAST LAST ROW")
+      throw new IllegalStateException(s"AFTER MATCH SKIP TO $name: a match has no row of $name; " +
+        "skip to a variable that every match has, or PAST LAST ROW")
     }
     if (position == 0) {
-      throw new IllegalStateException(
-        s"AFTER MATCH SKIP TO $name: a match begins with $name, so the search would never go on; skip TO NEXT ROW")
+      throw new IllegalStateException(s"AFTER MATCH SKIP TO $name: a match begins with $name, " +
+        "so the search would never go on; skip TO NEXT ROW")
     }
     start + position
   }

@@ -15,8 +15,9 @@ import org.apache.spark.{SparkContext, TaskContext}
 final case class StatePartition(epoch: Long, number: Int)
 
 /**
- * Row accounting of one step: `rows = processed + late + buffered + duplicates + superseded + unmatched`. A row in
- * several windows is `assigned` to each: `assigned = emitted + dropped + expired + rows in open windows`.
+ * Row accounting of one step: `rows = processed + late + buffered + duplicates + superseded + unmatched`. A
+ * row in several windows is `assigned` to each: `assigned = emitted + dropped + expired + rows in open
+ * windows`.
  *
  * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch and state
  * partition, and a repeated partition replaces its earlier counts.

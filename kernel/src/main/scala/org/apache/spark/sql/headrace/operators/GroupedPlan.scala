@@ -29,7 +29,8 @@ object GroupedPlan {
     val aggregate = OperatorPlan.planOf(grouped) match {
       case a: Aggregate if a.child.output.map(_.exprId) == input.map(_.exprId) => a
       case _ => throw new IllegalArgumentException(
-          "expected aggregates of rows, got one that needs a step of its own (an OVER clause); compute it after the window")
+          "expected aggregates of rows, got one that needs a step of its own (an OVER clause); " +
+            "compute it after the window")
     }
     val keys = aggregate.groupingExpressions.map {
       case a: Attribute => input.find(_.exprId == a.exprId).get

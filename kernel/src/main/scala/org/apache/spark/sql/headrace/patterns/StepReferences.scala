@@ -138,7 +138,8 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
     case Nil => 0
     case Seq(Literal(n: Int, IntegerType)) if n >= 0 => n
     case other => throw new IllegalArgumentException(
-        s"expected a number of rows, got ${other.map(_.sql).mkString(", ")}; write last(rise.price, 1) for the one before the last")
+        s"expected a number of rows, got ${other.map(_.sql).mkString(", ")}; " +
+          "write last(rise.price, 1) for the one before the last")
   }
 
   /** The single step that an expression references, and the expression over its row. */
@@ -176,8 +177,8 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
     case Project(Seq(Alias(values, _)), child)
         if child.output.map(_.exprId) == plan.child.output.map(_.exprId) =>
       OperatorPlan.inlineCommonExpressions(values)
-    case _ => throw new IllegalArgumentException(
-        s"expected an expression over single rows, got ${plan.projectList.head.asInstanceOf[Alias].child.sql}")
+    case _ => throw new IllegalArgumentException(s"expected an expression over single rows, got " +
+        plan.projectList.head.asInstanceOf[Alias].child.sql)
   }
 
   private def analyse(plan: LogicalPlan): LogicalPlan = {

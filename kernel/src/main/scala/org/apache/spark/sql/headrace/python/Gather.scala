@@ -28,7 +28,7 @@ case class Gather(step: PythonStep, keys: Seq[Attribute], child: LogicalPlan) ex
   override def planWith(input: SparkPlan): SparkPlan = GatherExec(step, keys, input)
 }
 
-/** The rows of a task as one row, whose columns are null, and the function that passes rows through Python. */
+/** The rows of a task as one row of nulls, and the function that passes rows through Python. */
 final class TaskRows(width: Int, val rows: Iterator[InternalRow], val python: MapInBatchEvaluatorFactory,
     val batch: Int)
     extends GenericInternalRow(width)

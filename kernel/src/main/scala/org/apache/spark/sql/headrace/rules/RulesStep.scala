@@ -86,7 +86,7 @@ object RulesStep {
   private val json = new ObjectMapper
   private val ArrivedIn = "__arrived_in"
 
-  /** Creates a step without rules from JSON: `keys`, `order`, `time`, `counted` and `measures` (DDL or null). */
+  /** Creates a step without rules from JSON: `keys`, `order`, `time`, `counted`, `measures` (DDL). */
   def apply(frame: Dataset[Row], text: String): RulesStep = {
     val tree = json.readTree(text)
     val plan = OperatorPlan.planOf(frame)

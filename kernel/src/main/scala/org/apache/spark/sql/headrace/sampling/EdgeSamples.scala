@@ -10,9 +10,9 @@ import org.apache.spark.sql.headrace.operators.OperatorPlan
 import org.apache.spark.sql.types.StructType
 
 /**
- * Samples of the rows at the edges of a streaming plan, on request. An alias marks the frame of an edge; Spark's
- * optimizer removes it, so that it costs nothing. While a sample is wanted, a rule of the analyzer, which Spark runs
- * for every micro-batch, adds a sampler at the mark.
+ * Samples of the rows at the edges of a streaming plan, on request. An alias marks the frame of an edge;
+ * Spark's optimizer removes it, so that it costs nothing. While a sample is wanted, a rule of the analyzer,
+ * which Spark runs for every micro-batch, adds a sampler at the mark.
  */
 object EdgeSamples {
   private val wanted = new ConcurrentHashMap[String, RowSampler]

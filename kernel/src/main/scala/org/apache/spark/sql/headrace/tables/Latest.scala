@@ -15,7 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * Keeps the row with the highest event time of each key, and emits every change of it.
  *
  * The output `versions` has every row, older ones included, with `__deleted`: it is the history of the table
- * that joins at event time read; `__sequence` is the arrival order of the rows of a key. The column `__delete` of the input marks rows that remove their key.
+ * that joins at event time read; `__sequence` is the arrival order of the rows of a key. The column
+ * `__delete` of the input marks rows that remove their key.
  *
  * @param ttl time after its last row, by the watermark, at which a key is removed; 0 for never
  * @param byArrival true if the last row to arrive is the latest one, whatever its event time

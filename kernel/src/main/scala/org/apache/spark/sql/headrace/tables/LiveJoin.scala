@@ -90,7 +90,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
 
   private val noChanges = mutable.LinkedHashMap.empty[UnsafeRow, Int]
 
-  /** Results of one left row, by its identity; `revised` if what is removed and what is added are an update. */
+  /** Results of one left row; `revised` if what is removed and what is added are an update. */
   private final class Results(revised: Boolean) {
     val removed, added = mutable.ArrayBuffer.empty[(UnsafeRow, UnsafeRow)]
     def updates: Int = if (revised) math.min(removed.size, added.size) else 0

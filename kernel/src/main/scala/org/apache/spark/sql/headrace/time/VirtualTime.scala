@@ -42,8 +42,8 @@ object VirtualTime {
 /** A query in virtual time. */
 class SteppedQuery(val query: StreamingQuery, steps: StepClock) {
   /**
-   * Limits the sources to the data that is available now, as Spark does for `Trigger.AvailableNow`; under that
-   * trigger a query with processing-time timers would never end.
+   * Limits the sources to the data that is available now, as Spark does for `Trigger.AvailableNow`; under
+   * that trigger a query with processing-time timers would never end.
    */
   def limitSources(): Unit = query match {
     case wrapper: StreamingQueryWrapper =>

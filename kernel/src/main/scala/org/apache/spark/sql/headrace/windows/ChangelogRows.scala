@@ -8,8 +8,8 @@ import org.apache.spark.sql.headrace.operators.Change
 import org.apache.spark.sql.headrace.operators.state.BufferedRow
 
 /**
- * The changes in buffered rows: a row labelled `update_before` or `delete` repeats the row that it removes, with its
- * event time, so both are in the buffer until the watermark passes that time.
+ * The changes in buffered rows: a row labelled `update_before` or `delete` repeats the row that it removes,
+ * with its event time, so both are in the buffer until the watermark passes that time.
  */
 final class ChangelogRows(input: Seq[Attribute]) {
   private val label = input.indexWhere(_.name == Change.Hidden)

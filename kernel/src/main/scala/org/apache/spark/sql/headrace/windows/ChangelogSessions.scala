@@ -7,8 +7,8 @@ import org.apache.spark.sql.headrace.operators.keyed.TaggedRows
 import org.apache.spark.sql.headrace.operators.{Counts, LateReason, Now, Time}
 
 /**
- * Session windows over a changelog, each of which fires once. The rows of a session are kept until it closes, because
- * the removal of a row can shorten or divide it.
+ * Session windows over a changelog, each of which fires once. The rows of a session are kept until it closes,
+ * because the removal of a row can shorten or divide it.
  */
 final class ChangelogSessions(panes: Panes, gap: Long) extends StoredRowWindows(panes) {
   private val changes = layout.changes

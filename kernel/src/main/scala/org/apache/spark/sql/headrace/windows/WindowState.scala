@@ -123,7 +123,7 @@ object WindowStateCodec {
   def checkHeader(
       in: Input, fingerprint: Int): Unit = if (in.readByte() != Format || in.readInt() != fingerprint) {
     throw new IllegalStateException(
-      "the checkpoint holds windows of another declaration of this step (its aggregates, trigger or window have " +
-        "changed); name the step anew or delete its checkpoint")
+      "the checkpoint holds windows of another declaration of this step (its aggregates, trigger or window " +
+        "have changed); name the step anew or delete its checkpoint")
   }
 }

@@ -3,7 +3,10 @@ package org.apache.spark.sql.headrace.matchrecognize
 import org.apache.spark.sql.functions.{expr, lit}
 import org.apache.spark.sql.headrace.operators.keyed.StepRun
 
-/** MATCH_RECOGNIZE over rows `(k, v, ts)`; A takes rows with `v = 1`, B rows with a higher `v` than the row before. */
+/**
+ * MATCH_RECOGNIZE over rows `(k, v, ts)`; A takes rows with `v = 1`, B rows with a higher `v` than the row
+ * before.
+ */
 class RowPatternStepSuite extends munit.FunSuite {
   private val a = """{"variable": "A"}"""
   private def plus(variable: String) =
@@ -11,7 +14,8 @@ class RowPatternStepSuite extends munit.FunSuite {
   private val rising = s"""{"sequence": [$a, ${plus("B")}]}"""
 
   private def value(index: Int, labels: String, last: Boolean, shift: Int = 0): String =
-    s"""{"kind": "row", "index": $index, "labels": [$labels], "last": $last, "skip": 0, "final": false, "shift": $shift}"""
+    s"""{"kind": "row", "index": $index, "labels": [$labels], "last": $last, "skip": 0,
+      |"final": false, "shift": $shift}""".stripMargin
 
   private def run(pattern: String = rising, rows: String = "one", skip: String = "past_last",
       within: String = "null", skipTo: String = "", ties: String = ""): StepRun = {
@@ -26,7 +30,8 @@ class RowPatternStepSuite extends munit.FunSuite {
       value(0, "\"A\"", last = true), value(0, "\"B\"", last = true), value(0, "", last = true, shift = -1),
       """{"kind": "number"}""", value(0, "\"A\"", last = false), value(0, "\"B\"", last = true))
     val declared = s"""{"variables": ["A", "B"], "pattern": $pattern, "conditions": {"A": 0, "B": 1},
-      |"measures": [{"name": "from", "formula": 2}, {"name": "to", "formula": 3}, {"name": "number", "formula": 4}],
+      |"measures": [{"name": "from", "formula": 2}, {"name": "to", "formula": 3},
+      |{"name": "number", "formula": 4}],
       |"values": ${values.mkString("[", ",", "]")}, "rows": "$rows", "skip": "$skip", "skip_to": [$skipTo],
       |"within": $within, "keys": ["k"], "order": [], "ties": [$ties], "time": "event"}""".stripMargin
     val step = RowPatternStep(

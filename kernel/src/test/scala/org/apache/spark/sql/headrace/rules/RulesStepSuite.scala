@@ -18,8 +18,8 @@ class RulesStepSuite extends munit.FunSuite {
   private def rule(letters: String, serial: Int = 1, since: Int = 0, select: String = "null"): String = {
     val pattern = s"""{"steps": ["x", "y"], "keys": ["k"], "skip": {"kind": "none"}, "within": 10000000,
       |"conditions": ["v = '${letters.head}'", "v = '${letters.last}'"], "select": $select, "elements": [
-      |{"step": 0, "where": 0, "contiguity": "first"}, {"step": 1, "where": 1, "contiguity": "followed_by"}]}"""
-      .stripMargin.replace("\n", " ")
+      |{"step": 0, "where": 0, "contiguity": "first"},
+      |{"step": 1, "where": 1, "contiguity": "followed_by"}]}""".stripMargin.replace("\n", " ")
     val text = pattern.replace("\"", "\\\"")
     s"""{"id": "$letters", "version": $serial, "serial": $serial, "since": $since, "pattern": "$text"}"""
   }

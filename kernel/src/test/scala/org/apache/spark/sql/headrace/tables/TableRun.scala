@@ -24,17 +24,17 @@ object TableRun {
 
   def topN(n: Int, changelog: Boolean = false, order: String = "desc"): StepRun = new StepRun(
     TopNStep(
-      StepRun.frame(
-        s"k string, v int, id string, __order0 int, __ts timestamp${if (changelog) ", __change string" else ""}"),
+      StepRun.frame("k string, v int, id string, __order0 int, __ts timestamp" +
+        (if (changelog) ", __change string" else "")),
       s"""{"keys": ["k"], "time": "none", "n": $n, "order": ["$order"]}"""), "main" -> "k rank v id __change")
 
   /** A join by `__key0`; `identity` is a column of the left side. */
   def join(at: String, outer: Boolean = false, outerRight: Boolean = false, more: String = ""): StepRun = {
     val label = if (at == "event_time") "__deleted boolean, __sequence bigint" else "__right_change string"
-    val frame = StepRun.frame(
-      s"id string, __key0 string, __ts timestamp, __change string, __right struct<__right_v: string, __ts: timestamp>, $label")
-    val declared =
-      s"""{"keys": ["__key0"], "time": "event", "at": "$at", "outer": $outer, "outer_right": $outerRight$more}"""
+    val frame = StepRun.frame("id string, __key0 string, __ts timestamp, __change string, " +
+      s"__right struct<__right_v: string, __ts: timestamp>, $label")
+    val declared = s"""{"keys": ["__key0"], "time": "event", "at": "$at", "outer": $outer,
+         |"outer_right": $outerRight$more}""".stripMargin
     new StepRun(
       TableJoinStep(frame, declared), "main" -> s"id __right_v${if (at == "live") " __change" else ""}")
   }

@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{classic, Dataset, Row}
 
 /**
- * Explains why an in-order step has or has not matched for one key: its open matches, what they wait for, and the
- * effect of each row. Runs the same matcher over the same rows. Reports are JSON.
+ * Explains why an in-order step has or has not matched for one key: its open matches, what they wait for, and
+ * the effect of each row. Runs the same matcher over the same rows. Reports are JSON.
  */
 abstract class InOrderExplainer(step: InOrderStep) {
   protected val matcher: Matcher

@@ -137,8 +137,8 @@ object InOrderLogic {
     val in = new Input(stored)
     if (in.readByte() != Format || in.readInt() != fingerprint) {
       throw new IllegalStateException(
-        "the checkpoint holds matches of another declaration of this step (its pattern or its columns have changed) or " +
-          "of another version; name the step anew or delete its checkpoint")
+        "the checkpoint holds matches of another declaration of this step (its pattern or its columns have " +
+          "changed) or of another version; name the step anew or delete its checkpoint")
     }
     in
   }

@@ -12,8 +12,9 @@ import org.apache.spark.sql.types._
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Runs a step over in-memory state: rows and watermarks in, emitted rows as text out. A row is a tuple of the values of
- * the input columns, times are seconds, and the state is written and read between two micro-batches.
+ * Runs a step over in-memory state: rows and watermarks in, emitted rows as text out. A row is a tuple of the
+ * values of the input columns, times are seconds, and the state is written and read between two micro-
+ * batches.
  *
  * @param columns the columns to show of each output, as `k window.start n`
  */
