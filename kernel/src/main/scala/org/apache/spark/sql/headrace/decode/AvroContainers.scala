@@ -87,7 +87,6 @@ final class AvroSingle(schema: Schema, columns: StructType) extends AvroReader {
   }
 }
 
-/** Skips a value. */
 final class AvroSkip(schema: Schema) extends GenericDatumReader[Any](GenericData.get) with AvroReader {
   override def read(in: Decoder): Any = in match {
     case resolving: ResolvingDecoder => read(null, schema, resolving)

@@ -19,7 +19,6 @@ object DecodeError {
   def mismatch(path: String, kind: String, got: String, byte: Long, hint: String = ""): DecodeError =
     field(path, s"expected $kind, got $got at byte $byte$hint")
 
-  /** Quotes and truncates a text for messages. */
   def quote(text: String): String = {
     val cut = if (text.length > MaxShown) text.substring(0, MaxShown) + "..." else text
     val out = new StringBuilder("\"")

@@ -174,7 +174,6 @@ object JsonValues {
   private def outOfRange(parser: JsonParser, kind: String): DecodeError = DecodeError
     .mismatch(pathOf(parser), kind, s"${describe(parser)}, which is out of range,", byteOf(parser))
 
-  /** Describes the current token. */
   def describe(parser: JsonParser): String = parser.currentToken match {
     case VALUE_STRING => s"string ${DecodeError.quote(parser.getText)}"
     case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT =>

@@ -110,7 +110,6 @@ object MessageDecoder {
   private val Dense = 64
 }
 
-/** Reads one field of a message. */
 final class FieldDecoder(val layout: FieldLayout, parent: String, rejectUnknown: Boolean) {
   private val path = s"$parent${layout.name}"
   private val inner = layout.message

@@ -13,7 +13,6 @@ object ProtobufHeader {
   private val IdBytes = 5
   private val MaxParts = 100
 
-  /** Reads an index from JSON. */
   def parse(index: JsonNode): Seq[Long] = index.elements.asScala.map(_.asLong).toSeq
 
   /** Reads the header; fields are matched by number, so that the schema of the id is not needed. */

@@ -67,7 +67,6 @@ final class MessageEncoder(layout: MessageLayout, schema: StructType, path: Stri
   }
 }
 
-/** Writes one field of a message. */
 final class FieldEncoder(val layout: FieldLayout, dataType: DataType, path: String) {
   private lazy val value = dataType match { // a map has none
     case ArrayType(element, _) => new ValueEncoder(layout, element, s"$path[]")

@@ -114,7 +114,6 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
       if (bucket.isModified) store.put(slot, bucket.toBytes, dueOf(slot))
     }
 
-  /** Accounts for all rows of a bucket. */
   private def expire(bucket: RowBlock, side: Int, out: TaggedRows): Unit = bucket.foreachPlace { place =>
     val tag = bucket.tag(place)
     if (tag == Waiting && kind.emitsUnmatched(side))

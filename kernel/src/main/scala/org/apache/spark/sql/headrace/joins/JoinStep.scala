@@ -72,7 +72,6 @@ final class Pairs(columns: StepColumns, condition: Option[Expression]) {
   def content(row: InternalRow, side: Int): UnsafeRow = row
     .getStruct(if (side == Side.Left) left else right, widths(side)).asInstanceOf[UnsafeRow]
 
-  /** Number of columns of a side. */
   def width(side: Int): Int = widths(side)
 
   /** True if the extra condition holds; null is false. */
@@ -86,14 +85,12 @@ final class Pairs(columns: StepColumns, condition: Option[Expression]) {
   def emit(left: InternalRow, right: InternalRow, time: Long, out: StepOutput): Unit = out
     .emit(0, new GenericInternalRow(Array[Any](left, right, time)))
 
-  /** Emits a pair of a window. */
   def emit(left: InternalRow, right: InternalRow, window: InternalRow, time: Long, out: StepOutput): Unit =
     out.emit(0, new GenericInternalRow(Array[Any](left, right, window, time)))
 }
 
 object Pairs {
 
-  /** Ordinals of `left` and `right`. */
   def sides(input: Seq[Attribute]): Seq[Int] = Seq("left", "right").map(n => input.indexWhere(_.name == n))
 
   /** The columns of a step whose results are pairs. */

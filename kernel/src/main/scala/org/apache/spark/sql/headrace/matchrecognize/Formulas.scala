@@ -32,12 +32,10 @@ final case class AggregateValue(aggregates: Aggregates, of: VariableSet, complet
   override def dataType: DataType = aggregates.types.head
 }
 
-/** The match number. */
 case object MatchNumber extends FormulaValue {
   override def dataType: DataType = org.apache.spark.sql.types.LongType
 }
 
-/** An expression over values. */
 final case class Formula(values: IndexedSeq[FormulaValue], result: Expression, over: Seq[Attribute])
     extends Serializable {
   @transient lazy val bound: Expression = BindReferences.bindReference(result, AttributeSeq(over))
@@ -109,7 +107,6 @@ final class FormulaEvaluator(names: Array[UTF8String], slots: Int) {
     }
   }
 
-  /** Name of the variable that matched the row at a position. */
   private def variableName(whole: RowChain, position: Int): UTF8String =
     if (whole == null || position < 0 || position >= whole.size) null
     else names(whole.upTo(position).variable)

@@ -2,7 +2,6 @@ package org.apache.spark.sql.headrace.matchrecognize
 
 import scala.collection.mutable
 
-/** State of an attempt. */
 sealed trait Verdict
 
 /** More rows, or the end of input, are required. */

@@ -5,7 +5,6 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Rows per match in the output. */
 sealed trait RowsPerMatch extends Serializable
 case object OneRow extends RowsPerMatch
 case object AllRowsShowEmpty extends RowsPerMatch
@@ -57,7 +56,6 @@ final class PartitionSearch {
   var first: Long = 0
   var at: Long = 0
 
-  /** Number of the next match. */
   var number: Long = 1
 
   /** Number of the row after the last matched one. */

@@ -55,7 +55,6 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
   /** Total counts as JSON. One call from Python; reading a Java map entry by entry takes a hundred. */
   def asJson: String = json(value)
 
-  /** Counts of one epoch as JSON. */
   def of(epoch: Long): String = synchronized {
     val counters = parts.asScala.collect { case (part, counts) if part.epoch == epoch => counts }
     json(byName(counters.foldLeft(new Array[Long](Counts.Names.size))(plus)))

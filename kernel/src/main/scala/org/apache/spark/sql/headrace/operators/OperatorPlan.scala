@@ -21,7 +21,6 @@ import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType
 
 /** Plan nodes that the stateful operators share. */
 object OperatorPlan {
-  /** Registers a planner strategy with a session. */
   def addStrategy(session: SparkSession, strategy: Strategy): Unit = {
     val planned = session.experimental
     if (!planned.extraStrategies.contains(strategy)) planned.extraStrategies :+= strategy
@@ -66,7 +65,6 @@ object OperatorPlan {
     (named.map(_.toAttribute), if (added.isEmpty) plan else Project(plan.output ++ added, plan))
   }
 
-  /** The analysed plan of a frame. */
   def planOf(frame: Dataset[Row]): LogicalPlan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution
     .analyzed
 

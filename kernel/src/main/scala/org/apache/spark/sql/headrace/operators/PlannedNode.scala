@@ -16,13 +16,11 @@ object PlannedNode extends Strategy {
     case _ => Nil
   }
 
-  /** Adds a node to a plan of a session. */
   def add(session: SparkSession, node: PlannedNode): PlannedNode = {
     OperatorPlan.addStrategy(session, this)
     node
   }
 
-  /** Adds a node to a frame. */
   def over(frame: Dataset[Row])(node: LogicalPlan => PlannedNode): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
     classic.Dataset.ofRows(session, add(session, node(OperatorPlan.planOf(frame))))

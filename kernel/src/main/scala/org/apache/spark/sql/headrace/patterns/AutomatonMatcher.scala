@@ -114,7 +114,6 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
   override def due(memory: PartialMatches): Long = math
     .min(if (memory.complete.isEmpty) Long.MaxValue else Time.End, earliest(memory))
 
-  /** Earliest timeout of a partial match. */
   private def earliest(memory: PartialMatches): Long = {
     var first = Long.MaxValue
     val partials = memory.partial.iterator

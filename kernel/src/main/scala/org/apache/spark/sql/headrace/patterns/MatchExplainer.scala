@@ -13,7 +13,6 @@ import org.apache.spark.sql.{classic, Dataset, Row}
 abstract class ExplainedPattern(val step: InOrderStep, val spec: PatternSpec) {
   val matcher: Matcher
 
-  /** The conjuncts of each condition. */
   def parts: IndexedSeq[Seq[ConditionPart]]
   def partials(memory: matcher.Memory): PartialMatches
 

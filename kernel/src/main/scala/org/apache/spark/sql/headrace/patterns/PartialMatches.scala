@@ -59,7 +59,6 @@ object PartialMatches {
   def beginning(start: AutomatonState): PartialMatch = new PartialMatch(start, null, Long.MaxValue, -1, -1)
 }
 
-/** Encodes taken rows. */
 final class TakenRowCodec(columns: Int) {
   def write(rows: Seq[TakenRow], out: Output): Unit = {
     out.writeVarInt(rows.size, true)

@@ -73,7 +73,6 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
     case _ => e.children.flatMap(findReferences(_, whole))
   }
 
-  /** The source text of an expression. */
   private def sourceText(e: Expression, text: String): String =
     (for (from <- e.origin.startIndex; to <- e.origin.stopIndex if to < text.length) yield text
       .substring(from, to + 1)).getOrElse(e.sql)

@@ -42,7 +42,6 @@ case class WatchWorkerExec(step: String, child: SparkPlan) extends UnaryExecNode
   }
 }
 
-/** Rows from a Python worker. */
 private[python] final class WatchedRows(step: String, rows: Iterator[InternalRow])
     extends Iterator[InternalRow] {
   override def hasNext: Boolean = explain(rows.hasNext)

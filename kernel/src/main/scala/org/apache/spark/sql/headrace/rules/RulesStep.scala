@@ -54,7 +54,6 @@ final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
   override def matcher(): RulesMatcher = new RulesMatcher(this, set)
   @transient private var conditionsOfTask: SharedConditions = _
 
-  /** The shared conditions of this task. */
   def sharedConditions: SharedConditions = {
     if (conditionsOfTask == null) conditionsOfTask = new SharedConditions(set, columns.input)
     conditionsOfTask

@@ -10,7 +10,6 @@ import org.apache.spark.sql.{Dataset, Row}
 final class RulesView(step: RulesStep) extends InOrderView(step) {
   @transient override protected lazy val matcher: RulesMatcher = step.matcher()
 
-  /** Partial matches of the given rules. */
   def partials(entries: Dataset[Row], rules: String): Dataset[Row] = {
     step.load(rules)
     val shape = new StructType().add("key", keyType).add("rule", StringType).add("version", IntegerType)

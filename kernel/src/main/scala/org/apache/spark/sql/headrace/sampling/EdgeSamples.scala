@@ -32,7 +32,6 @@ object EdgeSamples {
     sampler
   }
 
-  /** Ends the sample of a mark. */
   def end(mark: String): Unit = wanted.remove(mark)
 
   /** Adds the sampler of a mark to a batch, if a sample is wanted. */

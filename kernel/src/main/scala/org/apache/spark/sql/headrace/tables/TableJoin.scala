@@ -46,7 +46,6 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
   def rightRow(row: InternalRow): UnsafeRow = row.getStruct(right, rightWidth).asInstanceOf[UnsafeRow].copy()
   def isDeleted(row: InternalRow): Boolean = deleted >= 0 && !row.isNullAt(deleted) && row.getBoolean(deleted)
 
-  /** True if a right row removes an earlier one. */
   def removesRight(row: InternalRow): Boolean = Change.removes(row, label)
 
   /** The arrival order of a version among those of its key and time. */

@@ -39,7 +39,6 @@ object VirtualTime {
   }
 }
 
-/** A query in virtual time. */
 class SteppedQuery(val query: StreamingQuery, steps: StepClock) {
   /**
    * Limits the sources to the data that is available now, as Spark does for `Trigger.AvailableNow`; under
@@ -89,7 +88,6 @@ class StepClock(clock: ManualClock) extends Clock {
     getTimeMillis()
   }
 
-  /** Allows one step. */
   def open(): Unit = synchronized {
     permits += 1
     waiting = false

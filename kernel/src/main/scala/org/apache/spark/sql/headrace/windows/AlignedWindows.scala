@@ -12,7 +12,6 @@ final class WindowGrid(val size: Long, val every: Long, offset: Long) {
   /** Length of the slices that every window consists of. */
   val slice: Long = if (size == Long.MaxValue) size else WindowGrid.gcd(size, every)
 
-  /** Start of the slice that contains a time. */
   def sliceOf(time: Long): Long =
     if (size == Long.MaxValue) 0L else time - Math.floorMod(time - offset, slice)
 

@@ -37,7 +37,6 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   def emitLate(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: TaggedRows): Unit =
     out.late(event, now, reason, window.map { case (start, end) => layout.bounds(start, end, null) }.orNull)
 
-  /** Emits a pane, or its retraction. */
   def emit(key: InternalRow, pane: Pane, retraction: Boolean, out: TaggedRows): Unit = {
     out.emit(0, layout.paneRow(key, pane, retraction))
     counts.add(if (retraction) Counts.Retractions else Counts.Panes, 1)

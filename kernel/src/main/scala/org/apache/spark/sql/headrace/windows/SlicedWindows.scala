@@ -140,7 +140,6 @@ object SlicedWindows {
     }
   }
 
-  /** Merges the slices of a window. */
   def window(
       aggregates: Aggregates, grid: WindowGrid, slices: Array[Slice], from: Int, end: Long): WindowState = {
     val window = new WindowState(end - grid.size, end, 0, aggregates.create(), null)
@@ -162,7 +161,6 @@ private final class SliceChunks(store: SlotStore, codec: SliceCodec, length: Lon
   private val read = mutable.LongMap.empty[mutable.TreeMap[Long, Slice]]
   private val changed = mutable.LongMap.empty[Unit]
 
-  /** Returns the slice that starts at a time. */
   def at(start: Long): Slice = {
     val number = Math.floorDiv(start, length * SliceCodec.SlicesPerChunk)
     state.earliest = math.min(state.earliest, start)
@@ -181,7 +179,6 @@ private final class SliceChunks(store: SlotStore, codec: SliceCodec, length: Lon
     (before.getOrElse(Long.MinValue), after.getOrElse(Long.MaxValue))
   }
 
-  /** All slices in time order. */
   def all: Array[Slice] = state.chunks.iterator.flatMap(chunk(_).valuesIterator).toArray
 
   /** Drops slices from the first one on. */

@@ -73,7 +73,6 @@ final class StoredRowsCodec {
   }
 }
 
-/** Windows that keep the rows of a key. */
 abstract class StoredRowWindows(panes: Panes) extends KeyedLogic {
   protected val counts: Counts = panes.counts
   protected val layout: WindowLayout = panes.layout

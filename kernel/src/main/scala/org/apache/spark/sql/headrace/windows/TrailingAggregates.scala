@@ -17,7 +17,6 @@ final class TrailingAggregates(rows: Array[StoredRow], size: Long, aggregates: A
   private lazy val shares = aggregates.commutative
   private val stretches = mutable.LongMap.empty[Array[Byte]]
 
-  /** Aggregates the rows `[from, until)`. */
   def over(from: Int, until: Int): InternalRow = {
     val buffer = aggregates.create()
     if (until - from < TrailingAggregates.Few || !shares) fold(buffer, from, until)

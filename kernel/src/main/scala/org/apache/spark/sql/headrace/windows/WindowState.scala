@@ -29,7 +29,6 @@ final class WindowState(var start: Long, var end: Long, var number: Long, var bu
   /** Rows of this call not yet passed to the trigger. */
   var added: Long = 0
 
-  /** Index of the next pane. */
   var index: Int = 0
   var newest: Long = Long.MinValue
 
@@ -114,7 +113,6 @@ object WindowStateCodec {
   // Bumped with every change of the format; state of another version is refused.
   private val Format = 2
 
-  /** Writes the header. */
   def writeHeader(out: Output, fingerprint: Int): Unit = {
     out.writeByte(Format)
     out.writeInt(fingerprint)

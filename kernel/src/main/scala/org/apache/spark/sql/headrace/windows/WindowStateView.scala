@@ -28,7 +28,6 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
   /** True if the state may hold buffered rows. */
   def ordered: Boolean = step.spec.ordered || step.keepsSessions
 
-  /** Open windows. */
   def windows(entries: Dataset[Row]): Dataset[Row] =
     if (step.slices) sliding(entries)
     else decode(entries, windowType)((key, slot, bytes) => windows(slot, bytes).map(windowRow(key, _)))
@@ -60,7 +59,6 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
     open.result()
   }
 
-  /** Buffered rows. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val shape = new StructType().add("key", keyType).add("time", TimestampType).add("panes", IntegerType)
       .add("row", rowType)

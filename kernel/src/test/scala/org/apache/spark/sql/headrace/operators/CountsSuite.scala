@@ -9,7 +9,7 @@ class CountsSuite extends munit.FunSuite {
     counts
   }
 
-  private def merged(tasks: Counts*): Counts = {
+  private def mergeAll(tasks: Counts*): Counts = {
     val counts = new Counts
     tasks.foreach(counts.merge)
     counts
@@ -18,15 +18,15 @@ class CountsSuite extends munit.FunSuite {
   private def rows(counts: Counts): Long = counts.value.get("rows")
 
   test("partitions and epochs add up") {
-    assertEquals(rows(merged(task(0, 0, 1), task(0, 1, 2), task(1, 0, 4))), 7L)
+    assertEquals(rows(mergeAll(task(0, 0, 1), task(0, 1, 2), task(1, 0, 4))), 7L)
   }
 
   test("a partition that runs again replaces its counts") {
-    assertEquals(rows(merged(task(0, 0, 1), task(0, 1, 2), task(0, 0, 8))), 10L)
+    assertEquals(rows(mergeAll(task(0, 0, 1), task(0, 1, 2), task(0, 0, 8))), 10L)
   }
 
   test("the counts of an epoch, and of one that was taken") {
-    val counts = merged(task(0, 0, 1), task(1, 0, 2), task(2, 0, 4))
+    val counts = mergeAll(task(0, 0, 1), task(1, 0, 2), task(2, 0, 4))
     assert(counts.of(1).contains("\"rows\": 2"))
     assert(counts.take(1).contains("\"rows\": 2"))
     assert(counts.of(1).contains("\"rows\": 0"))

@@ -23,7 +23,6 @@ abstract class InOrderExplainer(step: InOrderStep) {
   protected val visible: StructType = StepColumns.struct(step.columns.visible)
   protected val noKey = new GenericInternalRow(step.columns.keys.size)
 
-  /** Reports the open matches. */
   protected def reportOpen(into: ArrayNode, memory: matcher.Memory): Unit
 
   /** Passes rows to the matcher and reports the last ones. */

@@ -8,7 +8,6 @@ import org.apache.spark.sql.{Dataset, Row}
 abstract class InOrderView(step: InOrderStep) extends StateView(step) {
   protected val matcher: Matcher
 
-  /** Returns the buffered rows. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val shape = new StructType().add("key", keyType).add("time", TimestampType).add("row", rowType)
     decode(entries, shape) { (key, slot, stored) =>

@@ -31,7 +31,6 @@ object KeyedOperator {
   /** The state variable of the keyed step in a query's plan; null if there is none. Called from Python. */
   def variableOf(query: Dataset[Row]): String = stepOf(query).map(_.variable).orNull
 
-  /** Finds the keyed step in a query's plan. */
   def stepOf(query: Dataset[Row]): Option[KeyedStep] = OperatorPlan
     .processorOf(query, classOf[KeyedStepProcessor]).map(_.step)
 

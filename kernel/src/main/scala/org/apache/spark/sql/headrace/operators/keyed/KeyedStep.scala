@@ -25,7 +25,6 @@ trait KeyedStep extends Serializable {
   /** True if the due time of a slot follows from its number, so that the store can order slots by it. */
   def dueByTime: Boolean = false
 
-  /** Creates the logic for one task. */
   def logic(counts: Counts): KeyedLogic
 
   /** Adds nodes to the input of a stream, before the shuffle. */
