@@ -167,7 +167,7 @@ def test_batch_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -
 
     query = tagged.writeStream.foreachBatch(look).option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.trigger(availableNow=True).start().awaitTermination()
-    assert taken[0]["rows"] == taken[0]["placed"] == 6
+    assert taken[0]["rows"] == taken[0]["assigned"] == 6
     assert counts.values()["rows"] == 6
 
 
