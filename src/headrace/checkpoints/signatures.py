@@ -67,7 +67,7 @@ def signature_of(
         return dict(STATELESS)
     time = {"time": "clock" if by_clock else "event"} if node.needs_time else {}
     fields = {name: _plain(value) for name, value in node.state_fields().items() if value is not None}
-    fields |= {"emits": "changes"} if changes else {}
+    fields |= {"output": "changes"} if changes else {}
     types = {name: columns[name] for name in node.state_columns(list(columns)) if name in columns}
     return {"version": VERSION, "step": node.verb, "fields": fields | time, "columns": types}
 

@@ -16,6 +16,8 @@ _TRAILING = 'use key_by(...).window(windows.trailing("10 seconds")).aggregate(..
 _TOP = 'use key_by(...).top_n("first", n=2, order_by="amount desc"), or the aggregate max_by(id, amount)'
 _QUERY = "write the query as a sql step; other queries read it by its name"
 
+_WITHIN = 'use join(..., within="10 seconds"), or a condition such as s.ts between o.ts and o.ts + interval 10 seconds'
+
 _MISSING = "Spark SQL has no {}"
 _STATEMENT = "a sql step is one query, not {}"
 
@@ -39,14 +41,13 @@ _FORMS: tuple[tuple[str, str], ...] = (
     ("LATEST_BY_OFFSET (", 'use key_by(...).latest("current"), or the aggregate max_by(amount, ts)'),
     ("EARLIEST_BY_OFFSET (", "use distinct(on=...), or the aggregate min_by(amount, ts)"),
     ("PROCTIME (", 'use join(..., at="arrival") with a table of key_by(...).latest(...), or lookup(...)'),
-    ("JOIN ? WITHIN|JOIN ? ? WITHIN|JOIN ? AS ? WITHIN", 'use join(..., within="10 seconds"), or a condition '
-     "such as s.ts between o.ts and o.ts + interval 10 seconds"),
+    ("JOIN ? WITHIN #|JOIN ? ? WITHIN #|JOIN ? AS ? WITHIN #|JOIN ? WITHIN (|JOIN ? ? WITHIN (", _WITHIN),
     ("LIMIT DURATION", 'use key_by(...).stateful_map(...), or window(windows.trailing("1 hour"))'),
     ("TIMESTAMP BY", 'declare the time of the stream with event_time("ts")'),
     ("EMIT CHANGES", "remove it: key_by(...).aggregate(...) emits changed rows, where(...) new ones"),
     ("EMIT FINAL", "remove it: a window emits when it closes; window(...).emit(early=...) emits earlier"),
 )  # fmt: skip
-"""Alternatives of words that occur in no query of Spark SQL (`?` is any word) and the hint."""
+"""Alternatives of words that occur in no query of Spark SQL (`?` is any word, `#` a number) and the hint."""
 
 
 def foreign_forms(query: str) -> Iterator[ExpressionFault]:
@@ -56,7 +57,8 @@ def foreign_forms(query: str) -> Iterator[ExpressionFault]:
     ['Spark SQL has no EMIT CHANGES, as at line 1, column 18']
     """
     tokens = [token for token in tokens_of(query) if token.kind != "end"]
-    words = [token.text.upper() if token.kind in ("word", "sign") else "" for token in tokens]
+    kinds = {"number": "#", "quoted": "", "text": ""}
+    words = [kinds.get(token.kind, token.text.upper()) for token in tokens]
     for forms, hint in _STATEMENTS:
         for form in forms.split("|"):
             if _find(words[: len(form.split())], form) is not None:
@@ -68,7 +70,7 @@ def foreign_forms(query: str) -> Iterator[ExpressionFault]:
         for form in forms.split("|"):
             at = _find(words, form)
             if at is not None:
-                name = " ".join(part for part in form.split() if part not in ("?", "JOIN", "("))
+                name = " ".join(part for part in form.split() if part not in ("?", "#", "JOIN", "("))
                 place = position_of(query, tokens[at].at)
                 yield ExpressionFault(f"{_MISSING.format(name)}, as at {place}", hint)
 

@@ -56,7 +56,8 @@ def _place(query: str, *forms: str) -> str:
         for i, token in enumerate(tokens):
             if words[i : i + len(parts)] == parts:
                 name = "the subquery" if parts == ["(", "SELECT"] else form.strip("( ")
-                return f"{name} at {position_of(query, token.at)}"
+                first = tokens[i + 1] if parts[0] == "(" else token
+                return f"{name} at {position_of(query, first.at)}"
     return forms[0]
 
 
@@ -200,11 +201,11 @@ def _check_group(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
     )
     if len(shape.groups) > 1:
         yield ExpressionFault(f"{place}: the query aggregates more than once", next_step)
+    elif shape.groups[0].find_ancestor(exp.SetOperation) is not None:
+        yield ExpressionFault(f"{place}: a UNION ALL has an aggregate", next_step)
     elif shape.groups[0] is not shape.tree and not shape.windows:
         hint = f"{_AGGREGATE}, then select(...) or where(...)"
         yield ExpressionFault(f"{place}: another query reads the changed rows of an aggregate", hint)
-    elif shape.groups[0].find_ancestor(exp.SetOperation) is not None:
-        yield ExpressionFault(f"{place}: a UNION ALL has an aggregate", next_step)
     if shape.joins:
         hint = "use join(...) or a sql step for the join, and key_by(...).window(...).aggregate(...) after it"
         yield ExpressionFault(f"{place}: the query joins and aggregates", hint)

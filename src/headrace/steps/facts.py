@@ -149,8 +149,10 @@ def _keys_of(
         return fixed.get(source.lower())
     if not isinstance(item, str) or columns is None:
         return None
-    used = [name.lower() for name in find_columns(columns, [item])]
-    if not used and "(" in item:  # such as now()
+    aliased = _ALIASED.fullmatch(item)
+    text = aliased.group(1) if aliased else item
+    used = [name.lower() for name in find_columns(columns, [text])]
+    if not used and "(" in text:  # such as now()
         return None
     return (
         tuple(dict.fromkeys(key for name in used for key in fixed[name])) if set(used) <= set(fixed) else None

@@ -136,5 +136,5 @@ def test_a_filter_after_a_running_aggregate_is_another_state(bench: Bench) -> No
     counts.write("table", connect.memory(key=["k"]))
     bench.run()
     counts.where("n < 2").write("rare", connect.memory(key=["k"]))
-    with pytest.raises(PlanError, match="holds the state of another declaration: emits was"):
+    with pytest.raises(PlanError, match="holds the state of another declaration: output was"):
         bench.pipeline.run(until="caught_up", progress=False, checkpoint=bench.checkpoint)
