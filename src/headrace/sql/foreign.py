@@ -16,7 +16,7 @@ _TRAILING = 'use key_by(...).window(windows.trailing("10 seconds")).aggregate(..
 _TOP = 'use key_by(...).top_n("first", n=2, order_by="amount desc"), or the aggregate max_by(id, amount)'
 _QUERY = "write the query as a sql step; other queries read it by its name"
 
-_WITHIN = 'use join(..., within="10 seconds"), or a condition such as s.ts between o.ts and o.ts + interval 10 seconds'
+_WITHIN = 'use join(..., within="10 seconds"), or s.ts between o.ts and o.ts + interval 10 seconds'
 
 _MISSING = "Spark SQL has no {}"
 _STATEMENT = "a sql step is one query, not {}"

@@ -100,7 +100,7 @@ def _is_bound(condition: exp.Expr, low: tuple[str, str], high: tuple[str, str]) 
         pairs = [(condition.left, condition.right), (condition.right, condition.left)]
     else:
         return False
-    return any(_is_time(one, low) and _is_time(other, high) for one, other in pairs)
+    return any(_is_time(less, low) and _is_time(more, high) for less, more in pairs)
 
 
 def _is_time(expression: exp.Expr, time: tuple[str, str]) -> bool:
