@@ -235,7 +235,7 @@ def _bare_columns(tree: exp.Expr) -> Iterator[str]:
 def _aggregates(node: exp.Expr, known: dict[str, bool]) -> bool:
     from sqlglot import expressions as exp
 
-    if isinstance(node, exp.AggFunc | exp.Any | exp.WithinGroup | exp.Window | exp.Subquery):
+    if isinstance(node, exp.AggFunc | exp.Any | exp.Filter | exp.WithinGroup | exp.Window | exp.Subquery):
         return True
     if isinstance(node, exp.Anonymous):
         return known.get(node.name.lower(), True)

@@ -163,6 +163,11 @@ class Redis(DriverSource, MetadataSource):
         return tuple(dict.fromkeys([*columns, *([self.score] if self.score else [])]))
 
     @property
+    def row_key(self) -> tuple[str, ...]:
+        names = (self.hash, self.json_, *((self.sorted_set, self.member) if self.sorted_set else ()))
+        return tuple(dict.fromkeys(column for name in names if name for column in template_columns(name)))
+
+    @property
     def carries(self) -> Carries:
         return "rows" if self.encoding is None else "bytes"
 
