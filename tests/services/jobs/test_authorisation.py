@@ -52,7 +52,7 @@ ROUTES = [
     for router in (*api.routers(), *pages.routers())
     for route in router.routes
     if isinstance(route, APIRoute)
-    for method in sorted(route.methods)
+    for method in sorted(route.methods or ())
 ]
 BODIES = {
     "savepoint": {"name": "first"},
