@@ -22,6 +22,8 @@ BUSY_SECONDS = 10.0
 """The time that a statement waits for those of other threads."""
 RETRY_SECONDS = 1.0
 """The time after a failed connection in which statements fail at once."""
+LOG_SECONDS = 60.0
+"""The time after which the same failure is logged again."""
 _POSTGRES = ("postgresql://", "postgres://")
 _NETWORK = {
     "connect_timeout": "5",
@@ -64,6 +66,7 @@ class Database:
         self._depth = 0
         self._claim: IO[str] | bool = False
         self._next_connect = 0.0
+        self._logged = ("", 0.0)
         try:
             self._connection = self._connect()
         except Exception as error:
@@ -108,8 +111,7 @@ class Database:
                     self._run("COMMIT", ())
             except BaseException:
                 if self._depth == 1:
-                    with suppress(StoreError):  # SQLite has rolled back itself if the disk is full
-                        self._run("ROLLBACK", ())
+                    self._roll_back()
                 raise
             finally:
                 self._depth -= 1
@@ -120,6 +122,11 @@ class Database:
             self._connection.close()
             if not isinstance(self._claim, bool):
                 self._claim.close()
+
+    def _roll_back(self) -> None:
+        if self._postgres or self._connection.in_transaction:  # SQLite ends it itself if the disk is full
+            with suppress(StoreError):
+                self._run("ROLLBACK", ())
 
     @contextmanager
     def _hold(self) -> Iterator[None]:
@@ -135,13 +142,13 @@ class Database:
             run = self._run_postgres if self._postgres else self._run_sqlite
             return run(statement, values)
         except sqlite3.OperationalError as error:
-            raise _store_error(error, is_full="full" in str(error)) from None
+            raise self._translate(error, is_full="full" in str(error)) from None
         except StoreError:
             raise
         except Exception as error:
             if not _is_operational(error):
                 raise
-            raise _store_error(error, is_full=getattr(error, "sqlstate", None) == "53100") from None
+            raise self._translate(error, is_full=getattr(error, "sqlstate", None) == "53100") from None
 
     def _run_sqlite(self, statement: str, values: Sequence[Any]) -> Any:
         return self._connection.execute(statement, tuple(values))
@@ -169,6 +176,17 @@ class Database:
         if self._claim and not self._try_claim():
             self._connection.close()
             raise StoreError(_IN_USE)
+
+    def _translate(self, error: Exception, *, is_full: bool) -> StoreError:
+        cause = without_passwords(str(error)).strip()
+        if (cause, time.monotonic() // LOG_SECONDS) != self._logged:
+            self._logged = (cause, time.monotonic() // LOG_SECONDS)
+            _log.warning("the store failed: %s", cause)
+        if is_full:
+            return StoreError("the disk of the store is full", is_full=True)
+        if not self._postgres and "locked" in cause:
+            return StoreError("the store is locked by another process")
+        return StoreError("the store cannot be reached")
 
     def _try_claim(self) -> bool:
         if not self._postgres:
@@ -229,13 +247,3 @@ def _is_operational(error: Exception) -> bool:
     import psycopg
 
     return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-
-
-def _store_error(error: Exception, *, is_full: bool) -> StoreError:
-    _log.warning("the store failed: %s", without_passwords(str(error)).strip())
-    if is_full:
-        return StoreError("the disk of the store is full", is_full=True)
-    is_locked = isinstance(error, sqlite3.Error) and "locked" in str(error)
-    return StoreError(
-        "the store is locked by another process" if is_locked else "the store cannot be reached"
-    )
