@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import Request
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
@@ -17,7 +19,7 @@ from headrace import Pipeline
 from headrace.dashboard import pages
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs import api
-from headrace.jobs.api.access import Access, JobOf, Requires
+from headrace.jobs.api.access import Access, ForbiddenError, JobOf, Requires
 from headrace.jobs.app import create_app, openapi_document
 from headrace.jobs.directory import write_json
 from headrace.jobs.model import Job
@@ -98,6 +100,13 @@ def test_no_route_is_missing_here(service: JobService) -> None:
     plain = {getattr(route, "path", "") for route in create_app(service).routes} - paths
     documentation = {"/api/v1/openapi.json", "/docs", "/docs/oauth2-redirect", "/redoc"}
     assert plain - {""} == {*documentation, "/static"}
+
+
+def test_a_dependency_refuses_anonymous_senders_without_a_guard() -> None:
+    request = Request({"type": "http", "state": {"principal": None}})
+    assert asyncio.run(Requires(Access.OPEN)(request)).role is Role.VIEWER
+    with pytest.raises(ForbiddenError, match="role: log in, or send a token"):
+        asyncio.run(Requires(Access.VIEWER)(request))
 
 
 def test_only_health_and_login_are_open() -> None:
