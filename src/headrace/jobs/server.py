@@ -12,7 +12,7 @@ import uvicorn
 from headrace.devtools.ports import probe_port
 from headrace.errors import SetupError
 from headrace.jobs.app import create_app
-from headrace.jobs.security.connections import TimedProtocol, TimedServer
+from headrace.jobs.security.connections import TimedProtocol, TimedServer, max_connections
 from headrace.jobs.security.files import is_open
 from headrace.jobs.security.principals import PrincipalStore
 from headrace.jobs.service import JobService
@@ -67,6 +67,7 @@ def create_server(
         port=port,
         http=TimedProtocol,
         ws="none",
+        backlog=max_connections() // 4,  # asyncio accepts so many at once, before the limit closes some
         log_level="warning",
         timeout_graceful_shutdown=GRACE_SECONDS,
         server_header=False,
