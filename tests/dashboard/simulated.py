@@ -17,6 +17,7 @@ from headrace.checkpoints.comparison import Comparison, compare
 from headrace.checkpoints.planned_state import state_of_plan
 from headrace.dashboard.feeds.base import (
     AlertView,
+    AuditView,
     ChartData,
     JobFigures,
     JobView,
@@ -168,6 +169,12 @@ class SimulatedFeed:
         created = self.started - 86_400 * 12
         users = [UserView("ana", "admin", created), UserView("ben", "operator", created)]
         return users, [UserView("ben", "viewer", self.started, "Grafana", self.started + 86_400 * 30)]
+
+    def audit(self, before: float | None) -> AuditView:
+        action = "POST /api/v1/jobs/a1f3c90b77d2/stop"
+        entry: dict[str, Any] = {"actor": "ana", "action": action, "job": "a1f3c90b77d2", "outcome": "200"}
+        entries = [entry | {"at": self.started - 60 * n} for n in range(3)]
+        return AuditView(entries, None if before else entries[-1]["at"], {"401": 12})
 
     def compare(self, job: str, document: str) -> Comparison | None:
         old = state_of_plan(self._graph(job, self.document(job)[1]))

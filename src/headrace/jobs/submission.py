@@ -20,6 +20,8 @@ MAX_TOTAL_BYTES = 256 << 20
 MAX_FILES = 200
 CODE_KEYS = frozenset({"map", "flat_map", "filter", "map_batches", "process", "stateful_map"})
 """Keys of steps that load Python."""
+NOT_YAML = (YAMLError, ArithmeticError, LookupError, TypeError, ValueError)
+"""The errors of ruamel.yaml; a scalar with a wrong tag raises those of Python."""
 _SUFFIXES = (".py", ".yaml", ".yml")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. @=+-]*")
 
@@ -100,7 +102,7 @@ def loads_python(document: str) -> bool:
     """
     try:
         content = YAML(typ="safe").load(document)
-    except YAMLError:  # reported by the check of the document
+    except NOT_YAML:  # reported by the check of the document
         return False
     steps = content.get("steps") if isinstance(content, dict) else None
     named = [step for step in steps.values() if isinstance(step, dict)] if isinstance(steps, dict) else []

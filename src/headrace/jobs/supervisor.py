@@ -16,6 +16,7 @@ from headrace.jobs.directory import AttemptDirectory, JobDirectory, read_json
 from headrace.jobs.model import Attempt, Job
 from headrace.jobs.process import ProcessIdentity, kill_group, spawn
 from headrace.jobs.states import ConflictError, JobState, UnknownJobError
+from headrace.jobs.store.database import StoreError
 from headrace.jobs.store.jobs import JobStore
 
 DRIVER = (sys.executable, "-P", "-m", "headrace.cli.app", "drive")
@@ -51,6 +52,8 @@ class Supervisor:
                         self._advance(job)
             except UnknownJobError:
                 continue
+            except StoreError:
+                raise
             except Exception:
                 _log.exception("job %s cannot be advanced", listed.id)
 
@@ -235,6 +238,8 @@ class Loop:
         while not self._stopped.is_set():
             try:
                 self._action()
+            except StoreError:  # logged by the store; the next round may succeed
+                pass
             except Exception:
                 _log.exception("%s failed", self._thread.name)
             self._stopped.wait(self._period)

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from headrace.errors import DocumentError, OptionError, Problem
 from headrace.jobs.model import JobSettings
 from headrace.jobs.security.policy import Policy
-from headrace.jobs.submission import CODE_KEYS, Submission
+from headrace.jobs.submission import CODE_KEYS, NOT_YAML, Submission
 from headrace.yaml.variables import expand
 
 _JAVA_CALL = re.compile(r"\b(try_reflect|reflect|java_method)\b", re.IGNORECASE)
@@ -135,7 +134,7 @@ def _parse(document: str, file: str) -> Any:
     """Return the document as plain data; syntax errors are reported by the check of the document."""
     try:
         return YAML(typ="safe").load(document)
-    except YAMLError as error:
+    except NOT_YAML as error:
         raise DocumentError([Problem(file, f"not a YAML document: {error}")]) from None
 
 
