@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,8 @@ class Harness:
 
     def _prepare(self, state: str) -> None:
         """Store the directory of a pipeline that has processed two parts of its input, the second one partly."""
-        shutil.rmtree(self._work, ignore_errors=True)
+        if self._work.exists():
+            self._move_aside()
         self._work.mkdir()
         (self._work / "state").write_text(state)
         self.kind.feed(self._work, 0)
@@ -102,8 +104,14 @@ class Harness:
         return actual["stopped"]
 
     def _restore(self, state: str) -> None:
-        shutil.rmtree(self._work)
-        shutil.copytree(self._place / state, self._work)
+        # Threads of Spark that maintain state may still write to the directory of the last run.
+        self._move_aside()
+        shutil.copytree(self._place / state, self._work, dirs_exist_ok=True)
+
+    def _move_aside(self) -> None:
+        used = Path(tempfile.mkdtemp(dir=self._place))
+        self._work.rename(used / "work")
+        shutil.rmtree(used, ignore_errors=True)
 
     def _finish(self) -> None:
         self.kind.feed(self._work, 2)
