@@ -56,7 +56,7 @@ class Harness:
         """Damage a file of the checkpoint after a stop or a kill, and run the pipeline to its end."""
         self._restore(state)
         chance = random.Random(f"{seed} {damage}")
-        if not damage.apply(self._work / "checkpoint", self._place / "before", chance):
+        if not damage.apply(self._work / "checkpoint", self._before(state), chance):
             return Result(self.kind.name, state, damage, "right rows", "nothing changed")
         try:
             self._finish()
@@ -82,8 +82,7 @@ class Harness:
         (self._work / "state").write_text(state)
         self.kind.feed(self._work, 0)
         run(self.kind, self._work, until="caught_up")
-        if state == "stopped":
-            shutil.copytree(self._work / "checkpoint", self._place / "before")
+        shutil.copytree(self._work / "checkpoint", self._before(state))
         self.kind.feed(self._work, 1)
         if state == "stopped":
             run(self.kind, self._work, until="caught_up")
@@ -107,6 +106,10 @@ class Harness:
         # Threads of Spark that maintain state may still write to the directory of the last run.
         self._move_aside()
         shutil.copytree(self._place / state, self._work, dirs_exist_ok=True)
+
+    def _before(self, state: str) -> Path:
+        """Return the copy of a checkpoint after the first part of its input."""
+        return self._place / f"before {state}"
 
     def _move_aside(self) -> None:
         used = Path(tempfile.mkdtemp(dir=self._place))
