@@ -25,20 +25,23 @@ _CHECKPOINT_FILE = re.compile(
     r"(?:file:)?(/[^\s:,'\"\[\]()]*/queries/[^/\s]+/(?:spark|lookups)/[^\s:,'\"\[\]()]*)"
 )
 _DAMAGED_FILE_ERROR = re.compile(r"headrace\.errors\.DamagedFileError: (?P<file>/[^:\n]+): (?P<what>[^\n]+)")
-_DAMAGES = (
+_FILE_DAMAGES = (
     "headrace.compat.DamagedFile",
+    "ChecksumException",
+    "EOFException",
+    "FileNotFoundException",
+    "NoSuchFileException",
+)
+"""Exceptions that a damaged or missing file of a checkpoint causes, if one of the messages has its path."""
+_STATE_DAMAGES = (
     "CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED",
     "CANNOT_LOAD_STATE_STORE",
     "CANNOT_READ_",
     "STATE_STORE_",
     "STREAMING_STATEFUL_OPERATOR_",
-    "ChecksumException",
-    "EOFException",
     "Failed to read log file",
-    "FileNotFoundException: file:",
-    "NoSuchFileException",
 )
-"""Words of exceptions of Spark that a damaged or missing file of a checkpoint causes."""
+"""Words of Spark about files of a checkpoint, also without a path."""
 _PYTHON_WORKER = "thrown from the Python worker"
 _RAISED = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: .*)?$")
 """The last line of a Python traceback: the class of the exception, then its message."""
@@ -88,14 +91,15 @@ def _damage_of(error: BaseException, checkpoint: Path | None) -> DamagedFileErro
     if raised := _DAMAGED_FILE_ERROR.search(str(error)):  # in a Python worker
         return DamagedFileError(raised["what"], where=raised["file"], hint=RESTORE)
     causes = java_causes(error) or [("", str(error))]
-    if not any(kind in f"{name}: {message}" for name, message in causes for kind in _DAMAGES):
+    text = "\n".join(f"{name}: {message}" for name, message in causes)
+    of_state = any(words in text for words in _STATE_DAMAGES)
+    if not of_state and not any(name in text for name in _FILE_DAMAGES):
         return None
     files = [file[1] for _, message in reversed(causes) if (file := _CHECKPOINT_FILE.search(message))]
     if files:
-        return DamagedFileError(
-            f"the file is damaged or missing: {_deepest_reason(error)}", where=files[0], hint=RESTORE
-        )
-    if checkpoint is None:
+        what = f"the file is damaged or missing: {_deepest_reason(error)}"
+        return DamagedFileError(what, where=files[0], hint=RESTORE)
+    if checkpoint is None or not of_state:
         return None
     damages = [damage.error() for check in (check_logs, check_state) for damage in check(checkpoint)]
     what = f"the state of a step is damaged: {_deepest_reason(error)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,7 @@ class Harness:
         """Damage a file of the checkpoint after a stop or a kill, and run the pipeline to its end."""
         self._restore(state)
         chance = random.Random(f"{seed} {damage}")
-        if not damage.apply(self._work / "checkpoint", self._place / "before", chance):
+        if not damage.apply(self._work / "checkpoint", self._before(state), chance):
             return Result(self.kind.name, state, damage, "right rows", "nothing changed")
         try:
             self._finish()
@@ -75,13 +76,13 @@ class Harness:
 
     def _prepare(self, state: str) -> None:
         """Store the directory of a pipeline that has processed two parts of its input, the second one partly."""
-        shutil.rmtree(self._work, ignore_errors=True)
+        if self._work.exists():
+            self._move_aside()
         self._work.mkdir()
         (self._work / "state").write_text(state)
         self.kind.feed(self._work, 0)
         run(self.kind, self._work, until="caught_up")
-        if state == "stopped":
-            shutil.copytree(self._work / "checkpoint", self._place / "before")
+        shutil.copytree(self._work / "checkpoint", self._before(state))
         self.kind.feed(self._work, 1)
         if state == "stopped":
             run(self.kind, self._work, until="caught_up")
@@ -102,8 +103,18 @@ class Harness:
         return actual["stopped"]
 
     def _restore(self, state: str) -> None:
-        shutil.rmtree(self._work)
-        shutil.copytree(self._place / state, self._work)
+        # Threads of Spark that maintain state may still write to the directory of the last run.
+        self._move_aside()
+        shutil.copytree(self._place / state, self._work, dirs_exist_ok=True)
+
+    def _before(self, state: str) -> Path:
+        """Return the copy of a checkpoint after the first part of its input."""
+        return self._place / f"before {state}"
+
+    def _move_aside(self) -> None:
+        used = Path(tempfile.mkdtemp(dir=self._place))
+        self._work.rename(used / "work")
+        shutil.rmtree(used, ignore_errors=True)
 
     def _finish(self) -> None:
         self.kind.feed(self._work, 2)

@@ -80,3 +80,14 @@ def test_damaged_file_is_searched_if_no_message_names_it(tmp_path: Path) -> None
     assert damage is not None
     assert damage.where == str(tmp_path / "spark" / "commits" / "1")
     assert find_damage(RuntimeError("another error"), tmp_path) is None
+
+
+def test_missing_file_of_a_checkpoint_is_a_damage_and_a_missing_input_file_is_not(tmp_path: Path) -> None:
+    file = "/c/queries/totals/spark/state/0/_stateSchema/default/0_52dd"
+    damage = find_damage(
+        RuntimeError(f"java.io.FileNotFoundException: File file:{file} does not exist"), tmp_path
+    )
+    assert damage is not None
+    assert damage.where == file
+    missing = RuntimeError("java.io.FileNotFoundException: File file:/data/in/3.json does not exist")
+    assert find_damage(missing, tmp_path) is None
