@@ -6,6 +6,7 @@ import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headrace.access import Access
 from headrace.errors import OptionError
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -26,6 +27,12 @@ class Policy:
     """A directory whose files documents may name, if they are restricted."""
     allow_code: bool = False
     """Accept Python and functions that call Java, if documents are restricted."""
+    allow_variables: tuple[str, ...] = ()
+    """The variables that documents may expand, if they are restricted; `*` as in a shell."""
+    allow_hosts: tuple[str, ...] = ()
+    """The hosts that documents may name, if they are restricted; all if empty. `*` as in a shell."""
+    master: str | None = None
+    """The Spark master of jobs that set none, which a job may also set if it is restricted."""
     memory_limit: str | None = None
     """The maximum memory of a job, and its default."""
     token: str | None = field(default=None, repr=False)
@@ -46,6 +53,14 @@ class Policy:
     def is_restricted(self) -> bool:
         """True if documents may not use files and code of this machine freely."""
         return not self.is_loopback
+
+    @property
+    def access(self) -> Access | None:
+        """What documents may use; None if they are not restricted."""
+        if not self.is_restricted:
+            return None
+        files = None if self.allow_files is None else str(self.allow_files.resolve())
+        return Access(self.allow_code, files, self.allow_hosts, self.allow_variables)
 
     def check_bind(self, *, has_credentials: bool) -> None:
         """Reject an address that others can reach, unless there is a user or a token.
