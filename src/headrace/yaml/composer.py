@@ -30,6 +30,7 @@ class BoundedComposer(Composer):
 
     def __init__(self, loader: Any = None, *, file: str = "", max_nodes: int = MAX_NODES) -> None:
         super().__init__(loader=loader)
+        self.warn_double_anchors = False
         self._file = file
         self._max_nodes = max_nodes
         self._nodes = 0
