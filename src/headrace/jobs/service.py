@@ -20,7 +20,7 @@ from headrace.jobs.model import Job
 from headrace.jobs.reporting import Reporter
 from headrace.jobs.sample_runs import SampleRuns
 from headrace.jobs.security.audit import DAYS, AuditLog
-from headrace.jobs.security.documents import check_submission, limit_memory
+from headrace.jobs.security.documents import apply_defaults, check_submission
 from headrace.jobs.security.files import protect_directory
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError, JobState
@@ -86,7 +86,7 @@ class JobService:
         self.history, self.alerts = self._reporter.history, self._reporter.alerts
         self.alert_rules = self._reporter.rules
         self.store = JobStore(self.database, self._reporter.emit_lineage)
-        self._supervisor = Supervisor(self.store, self.directory, command=command)
+        self._supervisor = Supervisor(self.store, self.directory, command=command, access=self.policy.access)
         self._loops = [
             Loop("supervisor", period, self._supervisor.advance),
             Loop("ticks", TICK_SECONDS, lambda: self._reporter.tick(self.store.all_jobs())),
@@ -120,8 +120,7 @@ class JobService:
             DocumentError: the document is invalid.
             PlanError: the plan is invalid.
         """
-        check_submission(submission, self.policy)
-        pipeline = submission.check()
+        pipeline = check_submission(submission, self.policy)
         now = time.time()
         job = Job(
             id=secrets.token_hex(6),
@@ -130,7 +129,7 @@ class JobService:
             file=submission.file,
             version=submission.version,
             directory=submission.directory,
-            settings=limit_memory(submission.settings, self.policy),
+            settings=apply_defaults(submission.settings, self.policy),
             created=now,
             changed=now,
         )

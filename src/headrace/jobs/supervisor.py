@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headrace.access import Access
 from headrace.jobs.directory import AttemptDirectory, JobDirectory, read_json
 from headrace.jobs.model import Attempt, Job
 from headrace.jobs.process import ProcessIdentity, kill_group, spawn
@@ -34,11 +35,17 @@ class Supervisor:
     """Changes the states of jobs, holding `lock`."""
 
     def __init__(
-        self, store: JobStore, directory: Callable[[str], JobDirectory], *, command: Sequence[str] = DRIVER
+        self,
+        store: JobStore,
+        directory: Callable[[str], JobDirectory],
+        *,
+        command: Sequence[str] = DRIVER,
+        access: Access | None = None,
     ) -> None:
         self._store = store
         self._directory = directory
         self._command = tuple(command)
+        self._access = access
         self._children: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self.lock = threading.RLock()
 
@@ -142,6 +149,7 @@ class Supervisor:
                 job=job.id,
                 directory=Path(job.directory) if job.directory else directory.files,
                 lock=lock,
+                access=self._access,
             )
         self._children[(job.id, job.attempts)] = child
         return self._store.change(job, pid=child.pid)

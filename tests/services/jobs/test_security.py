@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from tests.support.fake_service import COMMAND
 from tests.support.http_server import running, serving
 from tests.support.waiting import wait_until
 
-PASSWORD = "a long password"
+PASSWORD, TOKEN = "a long password", "a-token-of-the-environment"
 WITH_SECRETS = """# plain
 name: numbers
 sources: {n: {generator: {rate: 10, columns: {n: sequence}}}}
@@ -452,7 +453,9 @@ def reachable(tmp_path: Path) -> Iterator[httpx.Client]:
     service.close()
 
 
-@pytest.mark.parametrize("attack", ["files: {path: /etc/out, format: json}", "console: {}, map: os:system"])
+@pytest.mark.parametrize(
+    "attack", ["files: {path: /etc/out, format: json}", "webhook: {url: 'http://h/', tls: {ca: /etc/x}}"]
+)
 def test_a_document_that_uses_the_machine_is_refused(reachable: httpx.Client, attack: str) -> None:
     document = DOCUMENT.replace("console: {}", attack)
     response = reachable.post("/api/v1/jobs", json={"document": document})
@@ -465,6 +468,84 @@ def test_an_upload_of_python_is_refused(reachable: httpx.Client) -> None:
     response = reachable.post("/api/v1/jobs", files=[("pipeline", ("p.py", "import os"))])
     assert response.status_code == 422
     assert "--allow-code" in response.text
+
+
+@pytest.fixture(scope="module")
+def reachable_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A client of `headrace serve` at an address that counts as reachable, though only this machine can connect."""
+    port, place = free_ports(1)[0], tmp_path_factory.mktemp("served")
+    options = ["--host", "127.1", "--port", str(port), "--data", str(place / "data"), "--allow-host", "db"]
+    command = [sys.executable, "-m", "headrace.cli.app", "serve", *options, "--allow-variable", "ALLOWED_*"]
+    environment = os.environ | {"HEADRACE_TOKEN": TOKEN, "ALLOWED_HOST": "db", "SECRET_HOST": "db"}
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=environment, cwd=place)
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+            wait_until(lambda: _is_up(client))
+            yield client
+    finally:
+        process.terminate()
+        process.wait()
+
+
+COLORSYS = b"import pathlib, os\npathlib.Path(os.environ['HOME'], MARKER).write_text('run')\ndef rgb_to_hsv(row): ...\n"
+FILTER = """name: p
+sources: {n: {files: {path: in.json, format: json}, schema: a int}}
+steps: {s: {from: n, !!null filter: "colorsys:rgb_to_hsv"}}
+sinks: {out: {from: s, files: {path: out/, format: json}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("document", "names"),
+    [
+        (FILTER, ["colorsys.py"]),
+        (FILTER, []),
+        (FILTER.replace("!!null ", ""), []),
+        (FILTER.replace('!!null filter: "colorsys:rgb_to_hsv"', "where: a > 1"), ["colorsys.py"]),
+        (FILTER.replace('!!null filter: "colorsys:rgb_to_hsv"', "where: a > 1"), ["sitecustomize.pyc"]),
+        (
+            FILTER.replace('!!null filter: "colorsys:rgb_to_hsv"', "where: a > 1").replace(
+                "in.json", "!!binary /etc//passwd"
+            ),
+            [],
+        ),
+        (
+            FILTER.replace(
+                '!!null filter: "colorsys:rgb_to_hsv"',
+                "where: \"java_method('java.lang.System', 'exit') > 1\"",
+            ),
+            [],
+        ),
+        ("a: &a [*a]", []),
+        ("[" * 20_000, []),
+        (
+            FILTER.replace('!!null filter: "colorsys:rgb_to_hsv"', f'where: "{"(" * 3000}a{")" * 3000} > 1"'),
+            [],
+        ),
+    ],
+)
+def test_an_attack_by_a_document_is_refused_and_nothing_runs(
+    reachable_service: httpx.Client, tmp_path: Path, document: str, names: list[str]
+) -> None:
+    marker = tmp_path / "marker"
+    code = COLORSYS.replace(b"MARKER", repr(str(marker)).encode())
+    files = [("data", (name, code)) for name in names] + [("data", ("in.json", b'{"a": 1}'))]
+    response = reachable_service.post("/api/v1/jobs", files=[("pipeline", ("p.yaml", document)), *files])
+    assert response.status_code == 422, response.text
+    assert "Traceback" not in response.text
+    assert reachable_service.get("/api/v1/jobs").json() == []
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("host", ["db", "${ALLOWED_HOST}", "evil", "${SECRET_HOST}"])
+def test_a_job_names_only_hosts_and_variables_of_the_service(
+    reachable_service: httpx.Client, host: str
+) -> None:
+    document = DOCUMENT.replace("console: {}", f'webhook: {{url: "http://{host}/x", batch: 0}}')
+    response = reachable_service.post("/api/v1/jobs", json={"document": document})
+    assert response.status_code == 422  # also an accepted host, because of `batch: 0`
+    assert ("not accepted" in response.text) == (host in ("evil", "${SECRET_HOST}"))
 
 
 def test_the_service_is_served_with_tls(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headrace.access import Access
 from headrace.errors import OptionError
 
 MIN_TOKEN_LENGTH = 16
@@ -29,6 +30,12 @@ class Policy:
     """A directory whose files documents may name, if they are restricted."""
     allow_code: bool = False
     """Accept Python and functions that call Java, if documents are restricted."""
+    allow_variables: tuple[str, ...] = ()
+    """The variables that documents may expand, if they are restricted; `*` as in a shell."""
+    allow_hosts: tuple[str, ...] = ()
+    """The hosts that documents may name, if they are restricted; all if empty. `*` as in a shell."""
+    master: str | None = None
+    """The Spark master of jobs that set none, which a job may also set if it is restricted."""
     memory_limit: str | None = None
     """The maximum memory of a job, and its default."""
     token: str | None = field(default=None, repr=False)
@@ -77,6 +84,14 @@ class Policy:
     def public_host(self) -> str | None:
         """The host, and the port if there is one, of the public URL."""
         return None if self.public_url is None else self.public_url.partition("://")[2]
+
+    @property
+    def access(self) -> Access | None:
+        """What documents may use; None if they are not restricted."""
+        if not self.is_restricted:
+            return None
+        files = None if self.allow_files is None else str(self.allow_files.resolve())
+        return Access(self.allow_code, files, self.allow_hosts, self.allow_variables)
 
     def check_bind(self, *, has_credentials: bool) -> None:
         """Reject an address that others can reach, unless there is a user or a token that is long enough.

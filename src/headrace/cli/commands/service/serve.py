@@ -50,6 +50,25 @@ def serve(
     allow_code: Annotated[
         bool, flag("--allow-code", help="On other addresses: accept Python in submitted pipelines.")
     ] = False,
+    allow_variables: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-variable",
+            metavar="NAME",
+            help="On other addresses: a variable that documents may expand, such as PG_*; repeatable.",
+        ),
+    ] = None,
+    allow_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="HOST",
+            help="On other addresses: a host that documents may name; repeatable. Default: all hosts.",
+        ),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="The Spark master of jobs that set none.")
+    ] = None,
     memory_limit: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Maximum and default memory of a job, such as 2g.")
     ] = None,
@@ -106,6 +125,9 @@ def serve(
         login=login,
         allow_files=allow_files,
         allow_code=allow_code,
+        allow_variables=tuple(allow_variables or ()),
+        allow_hosts=tuple(allow_hosts or ()),
+        master=master,
         memory_limit=memory_limit,
         token=_take_secrets(),
         tls=tls_certificate is not None,
