@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test versions coverage bench soak proofs delivery docs picture pictures matrix kernel archive scala servers clean
+.PHONY: help demo check lint unit test versions coverage bench soak proofs delivery damage docs picture pictures matrix kernel archive scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -71,6 +71,9 @@ delivery: proofs ## the proofs, then kill runs and brokers many times; updates t
 	$(RUN)/python -m tests.services.databases.test_live_join
 	$(RUN)/python -m tests.services.jobs.test_found_again 20
 	$(RUN)/python -m tests.spark.code.test_worker_kills
+
+damage: kernel ## damage every kind of file of a checkpoint; fails on wrong rows and on errors without a reason
+	$(RUN)/python -m tests.recovery.damage
 
 docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict

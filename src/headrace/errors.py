@@ -205,6 +205,10 @@ def without_passwords(text: str) -> str:
     return re.sub(r"(password\s*=\s*)('[^']*'|[^\s&']+)", r"\1***", hidden)
 
 
+_MOST_LISTED = 100
+"""The number of known words in a hint."""
+_LONGEST_WORD = 100
+
 RENAMED = {
     "postgres_changes": ("postgres_cdc",),
     "growing": ("cursor",),
@@ -238,7 +242,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     for name in RENAMED.get(word, ()):
         if name in names:
             return f"`{word}` was renamed to `{name}`"
-    listing = f"Known: {', '.join(names)}" if names else "None is defined."
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    listing = f"Known: {', '.join(names[:_MOST_LISTED])}{more}" if names else "None is defined."
     near = nearest(word, names)
     return f"did you mean `{near}`? {listing}" if near else listing
 
@@ -279,7 +284,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     >>> nearest("tumblin", ["tumbling", "sliding"])
     'tumbling'
     """
-    names = {name.lower(): name for name in known}
+    if len(word) > _LONGEST_WORD:  # the comparison takes quadratic time
+        return None
+    names = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
     return next(
         (names[near] for near in difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)), None
     )

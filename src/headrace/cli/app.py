@@ -26,7 +26,7 @@ from headrace.cli.commands import (
     test,
     why,
 )
-from headrace.cli.commands.operations import cluster, plan, savepoint
+from headrace.cli.commands.operations import checkpoint, cluster, plan, savepoint
 from headrace.cli.commands.service import drive, jobs, serve, upgrades, users
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
@@ -57,6 +57,8 @@ app.command()(plan.plan)
 app.command()(why.why)
 app.command()(schema.schema)
 app.command()(doctor.doctor)
+app.command()(checkpoint.verify)
+app.add_typer(checkpoint.checkpoint, name="checkpoint")
 app.add_typer(savepoint.savepoint, name="savepoint")
 app.add_typer(cluster.cluster, name="cluster")
 app.command()(serve.serve)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from headrace.access.effort import check_effort
 from headrace.errors import Problem, did_you_mean
 from headrace.plan.changes import are_panes
 from headrace.plan.graph import Graph
@@ -30,7 +31,10 @@ def problems_of(graph: Graph) -> list[Problem]:
 
 
 def _findings(graph: Graph, node: Node) -> Iterator[Finding]:
-    yield from node.check(graph)
+    for finding in node.check(graph):
+        check_effort()
+        yield finding
+    check_effort()
     yield from _check_columns(graph, node)
     yield from _check_time(graph, node)
     yield from _check_changes(graph, node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,10 +10,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.support.checkpoints import read_sealed_text, write_sealed
 
 from headrace import Pipeline, Processor, connect, patterns, state, triggers, windows
 from headrace.checkpoints.layout import progress_of
 from headrace.checkpoints.repartition import repartition
+from headrace.checkpoints.signatures import read_signature, write_signature
 from headrace.cli.app import main
 from headrace.debugging.state import StepState, state_of
 from headrace.errors import OptionError, PlanError
@@ -165,7 +166,7 @@ def test_uncommitted_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp
     copy = Path(shutil.copytree(checkpoint, tmp_path / "copy"))
     offsets = copy / "queries" / "totals" / "spark" / "offsets"
     last = max(int(file.name) for file in offsets.glob("[0-9]*"))
-    shutil.copy(offsets / str(last), offsets / str(last + 1))
+    write_sealed(offsets / str(last + 1), read_sealed_text(offsets / str(last)))
     with pytest.raises(
         OptionError, match=r"Spark cannot repartition it: .*\n  hint: if an epoch is not committed"
     ):
@@ -329,8 +330,9 @@ def test_state_of_an_older_layout_is_rejected(tmp_path: Path) -> None:
     tx = pipeline.read("tx", connect.memory(rows=[payment("a", 1, 1)]), schema=SCHEMA).event_time("ts")
     tx.key_by("card").match("rise", patterns.step("low", "amount = 1")).write("out", connect.memory())
     pipeline.run(until="caught_up", checkpoint=tmp_path)
-    record = tmp_path / "queries" / "rise" / "step.json"
-    record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "version"}))
+    query = tmp_path / "queries" / "rise"
+    signature = read_signature(query) or {}
+    write_signature(query, {name: value for name, value in signature.items() if name != "version"})
     with pytest.raises(PlanError, match=r"its checkpoint was written by version 0\.1 of Headrace"):
         pipeline.run(until="caught_up", checkpoint=tmp_path)
 

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
+from headrace.checkpoints.journal import read_lines
 from headrace.connectors.failpoints import Crash, arm
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError, PlanError, SourceError
@@ -90,8 +91,7 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     job.run()
     assert job.found == [("one", 1), ("two", 2)]
     assert job.faults.contents() == []
-    lines = (tmp_path / "checkpoint/queries/alerts/rules.jsonl").read_text().splitlines()
-    log = [json.loads(line) for line in lines]
+    log = list(read_lines(tmp_path / "checkpoint/queries/alerts/rules.jsonl"))
     assert [(rule_set["number"], len(rule_set["rules"])) for rule_set in log] == [(1, 3), (2, 2)]
 
 

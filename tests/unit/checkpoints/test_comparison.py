@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.checkpoints import write_epochs
 
 from headrace import Pipeline, connect, windows
 from headrace.checkpoints.comparison import Comparison, compare
+from headrace.checkpoints.layout import renew_checkpoint_id
+from headrace.checkpoints.owner import write_owner
 from headrace.checkpoints.planned_state import state_of_checkpoint, state_of_plan
 from headrace.checkpoints.rename import rename_state, warn_of_unused_state
 from headrace.checkpoints.signatures import write_signature
@@ -60,12 +63,12 @@ def verdicts(comparison: Comparison) -> dict[str, str]:
 
 def start(graph: Graph, directory: Path) -> None:
     """Write the records of a first epoch, as a run does before Spark starts."""
-    (directory / "pipeline").write_text(graph.name)
+    write_owner(directory, graph.name)
     check_sources(graph, directory)
     for name, state in state_of_plan(graph).queries.items():
         checkpoint = directory / "queries" / name
-        (checkpoint / "spark" / "offsets").mkdir(parents=True)
-        (checkpoint / "spark" / "offsets" / "0").touch()
+        write_epochs(checkpoint)
+        renew_checkpoint_id(checkpoint)
         write_signature(checkpoint, state.signature)
 
 

@@ -147,7 +147,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(here: Path) -> N
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("headrace ch", {"check"}),
+        ("headrace ch", {"check", "checkpoint"}),
         ("headrace run x.py --guarantee at_", {"at_most_once", "at_least_once"}),
         ("headrace new x --template w", {"word_count"}),
         ("headrace schema --connector so", {"socket"}),

@@ -7,6 +7,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.support.checkpoints import write_epochs
+
+from headrace.checkpoints.layout import renew_checkpoint_id
 from headrace.checkpoints.planned_state import state_of_plan
 from headrace.checkpoints.savepoints import create_savepoint
 from headrace.checkpoints.signatures import write_signature
@@ -56,8 +59,8 @@ def test_json_has_the_verdict_of_each_step_and_sink(call: Call, write: Write) ->
 def store_checkpoint(file: str, place: Path) -> None:
     [(name, state)] = state_of_plan(load_one(Path(file)).check()).queries.items()
     checkpoint = place / "queries" / name
-    (checkpoint / "spark" / "offsets").mkdir(parents=True)
-    (checkpoint / "spark" / "offsets" / "0").touch()
+    write_epochs(checkpoint)
+    renew_checkpoint_id(checkpoint)
     write_signature(checkpoint, state.signature)
 
 

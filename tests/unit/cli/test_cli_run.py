@@ -93,7 +93,7 @@ ACCOUNTED = replace(
     late=2,
     steps={
         "totals": RowAccounting.between(
-            {}, {"rows": 9, "folded": 7, "late": 2, "placed": 7, "settled": 3, "lost": 1}
+            {}, {"rows": 9, "processed": 7, "late": 2, "assigned": 7, "emitted": 3, "dropped": 1}
         )
     },
 )

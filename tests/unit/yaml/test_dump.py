@@ -384,7 +384,7 @@ def _more(
             windowed._emission = draw(EMISSION)
             return [windowed.aggregate(name, **draw(NAMED))]
         case "sql":
-            return [pipeline.sql(name, "select count(*) n from tx join log")]
+            return [pipeline.sql(name, "select a from tx union all select a from log")]
         case "this":
             return [stream.sql(name, "select a from this")]
     return []

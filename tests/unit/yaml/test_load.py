@@ -62,7 +62,7 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
     timed.distinct("unique", on=["id"], within="10 minutes")
     timed.route("split", foreign="country <> 'FI'", rest="true")
     query = "select country, count(*) n from tx group by country, window(ts, '1 hour')"
-    fraud.add(Sql("report", query, (("tx", timed._ref),), stateful=True))
+    fraud.add(Sql("report", query, (("tx", timed._ref),), stateful=True, windowed=True))
     totals.write("totals_table", connect.postgres(url="there", table="totals", key=["card", "window"]))
     totals.late.write("late_rows", connect.files(path="late/", format="json"), mode="append")
 

@@ -97,6 +97,7 @@ class FlatMap(FunctionStep):
     """Maps each row to any number of rows."""
 
     verb: ClassVar[str] = "flat_map"
+    drops_rows: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,7 @@ class Filter(FunctionStep):
     """Keeps the rows for which a function returns True."""
 
     verb: ClassVar[str] = "filter"
+    drops_rows: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,17 @@ class MapBatches(FunctionStep):
     """Maps each batch of rows to a table."""
 
     verb: ClassVar[str] = "map_batches"
+    drops_rows: ClassVar[bool] = True
 
 
 def facts_of_output(before: Facts, output: Schema) -> Facts:
     """Return the facts of rows that a function returns; they have the time of their input row."""
     time = before.time_column if before.time_column is not None and before.time_column in output else None
     cdc = before.cdc and CHANGE in output
-    return replace(before, columns=output.names, schema=output, time_column=time, order_from=(), cdc=cdc)
+    fixed = tuple((name, keys) for name, keys in before.fixed if name in output)
+    return replace(
+        before, fixed=fixed, columns=output.names, schema=output, time_column=time, order_from=(), cdc=cdc
+    )
 
 
 def dead_letter_facts(before: Facts) -> Facts:

@@ -50,6 +50,9 @@ class StepModel(DocumentModel):
     other_key: ClassVar[str] = ""
     """The key in the value of `key` that names a second input; empty if there is none."""
 
+    loads_code: ClassVar[bool] = False
+    """True if the step imports Python of the user."""
+
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:
         """True if an entry with these keys contains this kind of step."""

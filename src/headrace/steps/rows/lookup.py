@@ -73,6 +73,10 @@ class Lookup(Node):
         return self.load == "key" or self.refresh is not None
 
     @property
+    def drops_rows(self) -> bool:  # type: ignore[override]
+        return self.miss != "null"
+
+    @property
     def table_name(self) -> str:
         """The name of the table in errors and dead letters."""
         if not isinstance(self.table, Connector):

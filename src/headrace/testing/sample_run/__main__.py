@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from headrace.access import restrict_process, spark_settings
 from headrace.errors import HeadraceError, without_passwords
 from headrace.spark.session import open_session
 from headrace.streams.pipeline import Pipeline
@@ -20,6 +21,7 @@ from headrace.testing.sample_run.run import PreparedRun, place_expression
 
 def main() -> None:
     """Run the request; the process ends itself at its time limit, also if the service is gone."""
+    restrict_process()
     directory = Path(sys.argv[1])
     request = json.loads((directory / "request.json").read_text())
     signal.alarm(int(request["seconds"]))
@@ -34,7 +36,8 @@ def run_request(request: dict[str, Any], directory: Path) -> dict[str, Any]:
     try:
         pipeline = Pipeline.from_yaml_text(request["document"], file=request["file"], name="test")
         prepared = PreparedRun(pipeline.check(), request["rows"], directory)
-        session = open_session("headrace-test", conf=request["conf"], log_directory=directory)
+        conf = request["conf"] | spark_settings()
+        session = open_session("headrace-test", conf=conf, log_directory=directory)
         return {"result": asdict(prepared.run(session))}
     except HeadraceError as error:
         placed = [place_expression(each, request["document"], request["file"]) for each in error.problems]

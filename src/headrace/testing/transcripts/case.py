@@ -121,7 +121,7 @@ def read_file(path: str | Path) -> list[Case | InvalidCase]:
 
 def read_text(content: str, *, file: str = "<text>") -> list[Case | InvalidCase]:
     """Read the cases of a text; an error in one case does not affect the others."""
-    nodes = compose(content, file=file)
+    nodes = compose(content, file=file, data=True)
     if not nodes:
         raise_problem(f"{file}:1:1", "the file has no case", _HINT)
     return [_attempt(node, file) for node in nodes]

@@ -16,7 +16,7 @@ import org.apache.spark.sql.types.DataType
  *
  * @param children the values, and the condition that a row removes an earlier one
  */
-final case class KeptValues(inner: AggregateFunction, distinct: Boolean, children: Seq[Expression],
+final case class ReplayedValues(inner: AggregateFunction, distinct: Boolean, children: Seq[Expression],
     mutableAggBufferOffset: Int = 0, inputAggBufferOffset: Int = 0)
     extends TypedImperativeAggregate[mutable.LinkedHashMap[UnsafeRow, Long]] {
   private type Values = mutable.LinkedHashMap[UnsafeRow, Long]
@@ -82,8 +82,8 @@ final case class KeptValues(inner: AggregateFunction, distinct: Boolean, childre
   override def nullable: Boolean = inner.nullable
   override def dataType: DataType = inner.dataType
   override def prettyName: String = s"kept_${if (distinct) "distinct_" else ""}${inner.prettyName}"
-  override def withNewMutableAggBufferOffset(at: Int): KeptValues = copy(mutableAggBufferOffset = at)
-  override def withNewInputAggBufferOffset(at: Int): KeptValues = copy(inputAggBufferOffset = at)
-  override protected def withNewChildrenInternal(next: IndexedSeq[Expression]): KeptValues =
+  override def withNewMutableAggBufferOffset(at: Int): ReplayedValues = copy(mutableAggBufferOffset = at)
+  override def withNewInputAggBufferOffset(at: Int): ReplayedValues = copy(inputAggBufferOffset = at)
+  override protected def withNewChildrenInternal(next: IndexedSeq[Expression]): ReplayedValues =
     copy(children = next)
 }
