@@ -56,7 +56,7 @@ class Submission:
         if self.is_code:
             return Path(self.file).stem
         pipeline = self.parse()
-        if not pipeline.check().sinks:
+        if not pipeline._plan().sinks:
             problem = Problem(self.file, "nothing is written", "add a sink under `sinks`")
             raise DocumentError([problem])
         return pipeline.name

@@ -172,7 +172,7 @@ class JobUpgrades:
         checkpoint = self._service.directory(job.id).checkpoint
         if submission.is_code or not list_checkpoints(checkpoint):
             return None
-        return compare(state_of_checkpoint(checkpoint), submission.parse().check())
+        return compare(state_of_checkpoint(checkpoint), submission.parse()._plan())
 
     def _save(self, job: Job, name: str) -> None:
         directory = self._service.directory(job.id)
@@ -194,7 +194,7 @@ class JobUpgrades:
     def _migrate(self, job: Job, submission: Submission, comparison: Comparison | None) -> None:
         moved = [change for change in comparison.steps if change.renamed_from] if comparison else []
         for change in moved:
-            graph, checkpoint = submission.parse().check(), self._service.directory(job.id).checkpoint
+            graph, checkpoint = submission.parse()._plan(), self._service.directory(job.id).checkpoint
             rename_state(graph, checkpoint, change.renamed_from, change.step)
 
     def _replace_files(self, job: Job, submission: Submission) -> None:
@@ -241,5 +241,5 @@ def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:
 def _needs_replay(job: Job, comparison: Comparison) -> ConflictError:
     changes = [change for change in comparison.steps if change.verdict == "replay"]
     reasons = "; ".join(f"`{change.step}`: {', '.join(change.reasons)}" for change in changes)
-    hint = "submit it as a new job, or rename the steps; headrace plan lists the effect on sinks"
+    hint = "submit it as a new job, or rename the steps; headrace diff lists the effect on sinks"
     return ConflictError(f"the new pipeline needs a replay: {reasons}", where=f"job {job.id}", hint=hint)

@@ -1,4 +1,4 @@
-"""`headrace schema`, `headrace document` and `headrace test` as far as they need no Spark."""
+"""`headrace schema`, `headrace to-yaml` and `headrace test` as far as they need no Spark."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ lines.key_by("value").aggregate("counts", n="count(*)").write("out", connect.fil
 
 def test_a_python_pipeline_printed_as_a_document_gives_the_same_plan(call: Call, write: Write) -> None:
     write("words.py", FILES)
-    done = call("document", "words.py")
+    done = call("to-yaml", "words.py")
     assert done.returncode == 0, done.stderr
     path = write("words.yaml", done.stdout)
-    assert Pipeline.from_yaml(path).graph.of(type(Pipeline.from_yaml(path).graph["counts"]))
-    assert call("document", "words.yaml").stdout == done.stdout
+    assert Pipeline.from_yaml(path)._graph.of(type(Pipeline.from_yaml(path)._graph["counts"]))
+    assert call("to-yaml", "words.yaml").stdout == done.stdout
     assert "counts: {from: lines, key_by: value, aggregate: {n: count(*)}}" in done.stdout
 
 

@@ -25,7 +25,7 @@ def pipeline(*expressions: str) -> Pipeline:
 
 
 def test_failed_expression_is_reported_with_its_step() -> None:
-    graph = pipeline("upper(card)", "cast(card as int) + 1").check()
+    graph = pipeline("upper(card)", "cast(card as int) + 1")._plan()
     error = translate_error(graph, RuntimeError(CAST))
     assert error.where.endswith("`step_1`")
     assert "test_failures.py:" in error.where
@@ -37,7 +37,7 @@ def test_failed_expression_is_reported_with_its_step() -> None:
 
 
 def test_expression_of_two_steps_is_reported_without_a_step() -> None:
-    graph = pipeline("cast(card as int) + 1", "cast(card as int) + 1").check()
+    graph = pipeline("cast(card as int) + 1", "cast(card as int) + 1")._plan()
     error = translate_error(graph, RuntimeError(CAST))
     assert error.where == ""
     assert error.what.endswith("in `cast(card as int) + 1`")

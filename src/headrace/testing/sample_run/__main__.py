@@ -33,7 +33,7 @@ def run_request(request: dict[str, Any], directory: Path) -> dict[str, Any]:
     """Return the result of a request, or its problems."""
     try:
         pipeline = Pipeline.from_yaml_text(request["document"], file=request["file"], name="test")
-        prepared = PreparedRun(pipeline.check(), request["rows"], directory)
+        prepared = PreparedRun(pipeline._plan(), request["rows"], directory)
         session = open_session("headrace-test", conf=request["conf"], log_directory=directory)
         return {"result": asdict(prepared.run(session))}
     except HeadraceError as error:
