@@ -55,6 +55,11 @@ class Stage:
         self._pipeline = pipeline
         self._ref = ref
 
+    if not TYPE_CHECKING:  # a type checker reports a missing verb by itself
+
+        def __getattr__(self, name: str) -> Any:
+            return missing_attribute(self, name)
+
     @verb(name="step_name=")
     def where(self: Before[Next_co], condition: str | Column, /, *, step_name: str | None = None) -> Next_co:
         """Keep the rows that satisfy a condition; rows for which it is null are dropped.
@@ -256,7 +261,7 @@ _SIDE_OUTPUTS = {
 }
 
 
-def missing_attribute(handle: Any, name: str, timed: type) -> Any:
+def missing_attribute(handle: Any, name: str, timed: type | None = None) -> Any:
     """Raise the error for a missing attribute of a handle.
 
     Raises:
@@ -267,7 +272,7 @@ def missing_attribute(handle: Any, name: str, timed: type) -> Any:
     declared = getattr(type(handle), name, None)
     if isinstance(declared, property):  # Python discards the `AttributeError` of a property; raise it again
         return declared.__get__(handle)
-    if hasattr(timed, name) and not name.startswith("_"):
+    if timed is not None and hasattr(timed, name) and not name.startswith("_"):
         raise no_time(handle._ref, name)
     if name in _SIDE_OUTPUTS:
         hint = f"it is an output of {_SIDE_OUTPUTS[name]}: read it from that step, before any other verb"

@@ -62,9 +62,7 @@ class WindowedStream(Stage):
                 raise MovedVerbError(
                     "a join inside windows is join_window", where=f"`{self._ref}`", hint=hint
                 )
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self
-            )
+            return super().__getattr__(name)
 
     @verb(late_rows='window(..., engine="native") in place of late_rows="count"')
     def emit(

@@ -294,6 +294,10 @@ def test_side_output_of_another_step_is_an_error_that_names_its_steps(tx: Source
         MissingOutputError, match=rf"`hits:where`: `{name}` is not an output\n  hint: it is an output of "
     ):
         getattr(hits.where("version = 1"), name)
+    keyed = tx.event_time("ts").key_by("card")
+    for stage in (keyed, keyed.window(windows.tumbling("1 hour")), keyed.latest("current").where("true")):
+        with pytest.raises(MissingOutputError, match=f"`{name}` is not an output"):
+            getattr(stage, name)
 
 
 OLD: list[tuple[Callable[[Any], object], str]] = [
