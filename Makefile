@@ -48,14 +48,16 @@ test: $(READY) ## run all tests, as CI does
 versions: kernel ## run the unit tests on the other supported versions of Python that are installed
 	@failed=""; report=""; \
 	for version in $(VERSIONS); do \
-		python=$$(command -v python$$version || ls -d $(HOME)/.pyenv/versions/$$version.*/bin/python 2>/dev/null | tail -1 || true); \
-		if [ -z "$$python" ]; then report="$$report $$version:not-installed"; continue; fi; \
+		if ! python=$$(ls -d $(HOME)/.pyenv/versions/$$version.*/bin/python$$version 2>/dev/null | tail -1 | grep . \
+			|| $(UV) python find -q --no-python-downloads --system $$version 2>/dev/null); then \
+			report="$$report$$version could not run: not installed\n"; continue; \
+		fi; \
 		echo "$$version: $$python"; environment=.tools/tests-$$version; \
 		if UV_PROJECT_ENVIRONMENT=$$environment $(UV) sync -q --locked --all-extras --python $$python \
 			&& $$environment/bin/pytest -q -n 2 -m 'not slow' -p no:cacheprovider tests/unit; \
-		then report="$$report $$version:passed"; else report="$$report $$version:failed"; failed=yes; fi; \
+		then report="$$report$$version passed\n"; else report="$$report$$version failed\n"; failed=yes; fi; \
 	done; \
-	printf 'Python %s\n' $${report//:/ }; [ -z "$$failed" ]
+	printf "$$report"; [ -z "$$failed" ]
 
 coverage: kernel servers archive ## run all tests and list the lines that they do not cover
 	$(RUN)/pytest $(TESTS) --cov=headrace --cov-report=term:skip-covered
