@@ -38,7 +38,7 @@ def run_request(request: dict[str, Any], directory: Path) -> dict[str, Any]:
     try:
         with restrict(Access.passed_by(os.environ)):
             pipeline = Pipeline.from_yaml_text(request["document"], file=request["file"], name="test")
-        prepared = PreparedRun(pipeline.check(), request["rows"], directory)
+        prepared = PreparedRun(pipeline._plan(), request["rows"], directory)
         conf = request["conf"] | spark_settings()
         session = open_session("headrace-test", conf=conf, log_directory=directory)
         return {"result": asdict(prepared.run(session))}
