@@ -97,7 +97,7 @@ def test_a_schema_that_is_nested_too_deeply_is_an_error_of_the_document() -> Non
 
 def test_a_chain_of_very_many_steps_is_an_error_of_the_plan() -> None:
     nodes = {f"s{n}": Drop(f"s{n}", Ref(f"s{n - 1}"), ("b",)) for n in range(1, 2000)}
-    graph = Pipeline("p").read("s0", connect.memory(), schema="a int")._pipeline.graph.plus(*nodes.values())
+    graph = Pipeline("p").read("s0", connect.memory(), schema="a int")._pipeline._graph.plus(*nodes.values())
     assert "it is nested too deeply" in str(problems_of(Graph("p", dict(reversed(graph.nodes.items()))))[0])
 
 
