@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
+from typing import Literal, get_args
 
 from headrace.durations import Duration, microseconds
-from headrace.errors import OptionError, did_you_mean, reject_unknown_options, rename_hint
+from headrace.errors import OptionError, did_you_mean
 
 Mode = Literal["discarding", "accumulating", "retracting"]
 LateRows = Literal["divert", "count"]
-
-if not TYPE_CHECKING:
-    __getattr__ = rename_hint("triggers", {"each_of": "in_sequence(...)"})
 
 
 @dataclass(frozen=True)
@@ -96,6 +93,15 @@ def every(period: Duration) -> Every:
     if length == 0:
         raise OptionError(f"expected a period above zero, got {period!r}", where="every")
     return Every(length)
+
+
+def after_delay(delay: Duration) -> Every:
+    """Fire when this delay has passed since the first row of the pane: a synonym of `every`.
+
+    >>> after_delay("30 seconds")
+    Every(period=30000000)
+    """
+    return every(delay)
 
 
 def after_count(rows: int) -> AfterCount:
@@ -242,19 +248,16 @@ class Emission:
         return may_finish(self.trigger)
 
 
-class EmitKeywords(TypedDict, total=False):
-    """The keyword arguments of `emit`."""
-
-    early: Trigger | None
-    late: Trigger | None
-    trigger: Trigger | None
-    lateness: Duration
-    mode: Mode
-    allow_loss: bool
-    late_rows: LateRows
-
-
-def emission(**options: Unpack[EmitKeywords]) -> Emission:
+def emission(
+    *,
+    early: Trigger | None = None,
+    late: Trigger | None = None,
+    trigger: Trigger | None = None,
+    lateness: Duration = "0 seconds",
+    mode: Mode = "accumulating",
+    allow_loss: bool = False,
+    late_rows: LateRows = "divert",
+) -> Emission:
     """Build an `Emission` from either form: `early` and `late`, or one `trigger`.
 
     >>> emission(lateness="5 minutes").trigger
@@ -263,25 +266,20 @@ def emission(**options: Unpack[EmitKeywords]) -> Emission:
     Raises:
         OptionError: an option has an invalid value, or the forms are mixed.
     """
-    if "ttl" in options:
-        raise OptionError("`ttl` is an option of `window`", where="emit", hint='window(..., ttl="1 day")')
-    reject_unknown_options(options, EmitKeywords, "emit")
-    early, late, trigger = (
-        _require_trigger_or_none(options.get(name), f"emit: {name}") for name in ("early", "late", "trigger")
-    )
+    for name, part in {"early": early, "late": late, "trigger": trigger}.items():
+        _require_trigger_or_none(part, f"emit: {name}")
     if trigger is not None and (early is not None or late is not None):
         raise OptionError(
             "expected either `trigger`, or `early` and `late`, got both",
             where="emit",
             hint="early and late are short for trigger=after_watermark(early=..., late=...)",
         )
-    mode, late_rows = options.get("mode", "accumulating"), options.get("late_rows", "divert")
     _require_choice(mode, get_args(Mode), "emit: mode")
     _require_choice(late_rows, get_args(LateRows), "emit: late_rows")
-    lateness = microseconds(options.get("lateness", "0 seconds"), where="emit: lateness")
+    accepted = microseconds(lateness, where="emit: lateness")
     if trigger is None:
-        trigger = AfterWatermark(early, late or (AfterCount(1) if lateness else None))
-    return Emission(trigger, lateness, mode, options.get("allow_loss", False), late_rows)
+        trigger = AfterWatermark(early, late or (AfterCount(1) if accepted else None))
+    return Emission(trigger, accepted, mode, allow_loss, late_rows)
 
 
 def _require_trigger_or_none(trigger: object, where: str) -> Trigger | None:

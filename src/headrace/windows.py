@@ -15,15 +15,12 @@ Sliding(size='1 hour', every='10 minutes')
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError, rename_hint
+from headrace.errors import OptionError
 
 Order = Literal["event_time", "arrival"]
-
-if not TYPE_CHECKING:
-    __getattr__ = rename_hint("windows", {"everything": "global_window()"})
 
 
 @dataclass(frozen=True, repr=False)

@@ -59,7 +59,7 @@ class Shop:
         self.feeds = {table: connect.memory() for table in SCHEMAS}
         timed = {
             table: pipeline.read(f"{table}_in", self.feeds[table], schema=schema).event_time(
-                TIMES[table], out_of_order="5 seconds", name=table
+                TIMES[table], out_of_order="5 seconds", step_name=table
             )
             for table, schema in SCHEMAS.items()
         }

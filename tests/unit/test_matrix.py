@@ -41,7 +41,7 @@ def plain(line: Any) -> dict[str, Any]:
 
 def message(document: Mapping[str, Any]) -> str:
     with pytest.raises(HeadraceError) as refused:
-        Pipeline.from_graph(yaml.from_mapping(document, file="cell.yaml", name="cell")).check()
+        Pipeline._from_graph(yaml.from_mapping(document, file="cell.yaml", name="cell")).check()
     return str(refused.value)
 
 
@@ -55,7 +55,9 @@ def test_there_is_a_case_or_a_refusal_for_every_cell() -> None:
 
 def test_every_window_and_trigger_has_its_cells() -> None:
     assert {kind.word for kind in KINDS} == {name.removesuffix("_window") for name in public(windows)}
-    assert {word for trigger in TRIGGERS for word in words_of(trigger.emit)} >= set(public(triggers))
+    assert {word for trigger in TRIGGERS for word in words_of(trigger.emit)} >= set(public(triggers)) - {
+        "after_delay"
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)

@@ -43,4 +43,4 @@ def leaves(kind: type[Node]) -> Iterator[type[Node]]:
 def test_every_kind_of_step_is_in_the_pipeline() -> None:
     for module in pkgutil.walk_packages(steps.__path__, "headrace.steps."):
         importlib.import_module(module.name)
-    assert {type(node) for node in build().check()} == set(leaves(Node)) - {FrameSource}
+    assert {type(node) for node in build()._plan()} == set(leaves(Node)) - {FrameSource}

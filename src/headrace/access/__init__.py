@@ -59,20 +59,37 @@ class Access:
         """Return the variable that puts this restriction in force in another process."""
         return {ENVIRONMENT: json.dumps(asdict(self))}
 
+    @classmethod
+    def passed_by(cls, environment: Mapping[str, str]) -> Access | None:
+        """Return the restriction that a service has passed to this process; None if there is none.
+
+        >>> Access.passed_by(Access(hosts=("db",)).environment())
+        Access(code=False, files=None, hosts=('db',), variables=())
+        """
+        text = environment.get(ENVIRONMENT)
+        if text is None:
+            return None
+        fields: dict[str, Any] = json.loads(text)
+        return cls(fields["code"], fields["files"], tuple(fields["hosts"]), tuple(fields["variables"]))
+
 
 _restriction: ContextVar[Access | None] = ContextVar("restriction of documents", default=None)
 _of_process: list[Access] = []
 
 
 def current() -> Access | None:
-    """Return the restriction that is in force; None if everything is accepted."""
-    return _restriction.get() or (_of_process[-1] if _of_process else None)
+    """Return the restriction of the document that is being loaded; None if everything is accepted."""
+    return _restriction.get()
 
 
 def current_code() -> bool:
     """Return True if Python, and all that can load a class, is accepted."""
-    access = current()
+    access = _of_document_or_process()
     return access is None or access.code
+
+
+def _of_document_or_process() -> Access | None:
+    return _restriction.get() or (_of_process[-1] if _of_process else None)
 
 
 @contextmanager
@@ -85,20 +102,18 @@ def restrict(access: Access | None) -> Iterator[None]:
         _restriction.reset(token)
 
 
-def restrict_process(environment: Mapping[str, str] = os.environ) -> Access | None:
-    """Put the restriction in force that a service has passed to this process, for all its threads."""
-    text = environment.get(ENVIRONMENT)
-    if text is None:
-        return None
-    fields: dict[str, Any] = json.loads(text)
-    access = Access(fields["code"], fields["files"], tuple(fields["hosts"]), tuple(fields["variables"]))
+def restrict_process(access: Access) -> None:
+    """Put a restriction in force for the code, expressions and variables that this process reads later.
+
+    Rules are read while the job runs. Files and hosts are decided on when the document is loaded: a run opens
+    files of its own, too.
+    """
     _of_process.append(access)
-    return access
 
 
 def accepted_environment() -> Mapping[str, str]:
     """Return the variables that documents may expand, and those that name files with their values."""
-    access = current()
+    access = _of_document_or_process()
     if access is None:
         return os.environ
     return {
@@ -120,7 +135,7 @@ def check_variable(name: str) -> None:
     Raises:
         OptionError: a service restricts documents, and does not list this variable.
     """
-    access = current()
+    access = _of_document_or_process()
     if access is not None and not access.accepts_variable(name):
         hint = f"start the service with --allow-variable {name}"
         raise OptionError(f"the variable `{name}` is not accepted", hint=hint)

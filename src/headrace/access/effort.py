@@ -11,7 +11,8 @@ from headrace.errors import DocumentError, Problem
 
 SECONDS = 1.5
 _TOO_LONG = "it takes more than {seconds:g} seconds of CPU time to check"
-_TOO_DEEP = "it is nested too deeply"
+TOO_DEEP = "it is nested too deeply"
+TOO_DEEP_HINT = "divide it into several steps or pipelines"
 _deadline: ContextVar[float | None] = ContextVar("CPU time of the thread at which a check ends", default=None)
 
 
@@ -33,7 +34,7 @@ def limit_effort(file: str, seconds: float = SECONDS) -> Iterator[None]:
         what = _TOO_LONG.format(seconds=seconds)
         raise EffortError([Problem(file, what, "divide it into several pipelines")]) from None
     except RecursionError:
-        raise EffortError([Problem(file, _TOO_DEEP, "divide it into several steps or pipelines")]) from None
+        raise EffortError([Problem(file, TOO_DEEP, TOO_DEEP_HINT)]) from None
     finally:
         _deadline.reset(token)
 

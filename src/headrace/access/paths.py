@@ -36,7 +36,7 @@ def check_path(path: str) -> str:
 def expand_braces(path: str) -> Iterator[str]:
     """Yield the alternatives of a glob with braces.
 
-    >>> list(expand_braces("in/{a,b{1,2}}.csv"))
+    >>> sorted(set(expand_braces("in/{a,b{1,2}}.csv")))
     ['in/a.csv', 'in/b1.csv', 'in/b2.csv']
 
     Raises:

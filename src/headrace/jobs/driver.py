@@ -79,10 +79,10 @@ class Driver:
         return ending
 
     def _run(self, pipeline: Pipeline, on_start: Callable[[], None]) -> str:
-        declared = pipeline.declared_run.options if pipeline.declared_run is not None else RunOptions()
+        declared = pipeline._declared_run.options if pipeline._declared_run is not None else RunOptions()
         options = self._settings.run_options(declared)
         options = replace(options, checkpoint=self._job.checkpoint, conf={**options.conf, **spark_settings()})
-        graph = pipeline.check()
+        graph = pipeline._plan()
         facts = {"datasets": datasets_of(graph), "restore_effects": list(restore_effects(graph))}
         write_json(self._job.plan, as_json(explain(graph)) | facts)
         if self._job.read_request() == "drain":  # an earlier attempt failed while it drained

@@ -55,7 +55,7 @@ class Submission:
                 check_entries(self.text, file=self.file)
             return Path(self.file).stem
         pipeline = self.parse()
-        if not pipeline.check().sinks:
+        if not pipeline._plan().sinks:
             problem = Problem(self.file, "nothing is written", "add a sink under `sinks`")
             raise DocumentError([problem])
         return pipeline.name

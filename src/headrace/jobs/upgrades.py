@@ -178,7 +178,7 @@ class JobUpgrades:
 
     def _plan(self, submission: Submission) -> Graph:
         with restrict(self._service.policy.access):
-            return submission.parse().check()
+            return submission.parse()._plan()
 
     def _save(self, job: Job, name: str) -> None:
         directory = self._service.directory(job.id)
@@ -246,5 +246,5 @@ def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:
 def _needs_replay(job: Job, comparison: Comparison) -> ConflictError:
     changes = [change for change in comparison.steps if change.verdict == "replay"]
     reasons = "; ".join(f"`{change.step}`: {', '.join(change.reasons)}" for change in changes)
-    hint = "submit it as a new job, or rename the steps; headrace plan lists the effect on sinks"
+    hint = "submit it as a new job, or rename the steps; headrace diff lists the effect on sinks"
     return ConflictError(f"the new pipeline needs a replay: {reasons}", where=f"job {job.id}", hint=hint)

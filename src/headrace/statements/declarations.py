@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from headrace.statements.tokens import Cursor
 
 if TYPE_CHECKING:
-    from sqlglot.tokens import Token
+    from sqlglot.tokenizer_core import Token
 
 Kind = Literal["source", "table", "sink"]
 _KINDS = {"SOURCE": "source", "STREAM": "source", "TABLE": "table", "SINK": "sink"}
@@ -117,10 +117,8 @@ def parse_statement(cursor: Cursor) -> Statement:
         return _insert(cursor)
     if cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("("):
         return Query(tuple(cursor.tokens), where)
-    cursor.fail(
-        f"expected a statement, got `{cursor.tokens[0].text}`",
-        "statements begin with CREATE, INSERT INTO, SELECT or SET",
-    )
+    hint = "statements begin with CREATE, INSERT INTO, SELECT or SET"
+    return cursor.fail(f"expected a statement, got `{cursor.tokens[0].text}`", hint)
 
 
 def placed(cursor: Cursor, token: Token) -> Placed:
@@ -241,7 +239,7 @@ def _options(cursor: Cursor) -> dict[str, Placed]:
         if not value:
             cursor.fail(f"the value of the option `{name}` is missing")
         text = value[0].text if len(value) == 1 else cursor.text_of(value)
-        key = name.lower() if not cursor.script.text[first.start] == "'" else name
+        key = name.lower() if cursor.script.text[first.start] != "'" else name
         options[key] = Placed(text, cursor.script.place(value[0]))
         if not cursor.take(",") and not cursor.peek(")"):
             cursor.fail("expected , or ) after an option")

@@ -25,8 +25,8 @@ def length_of(text: str) -> int | None:
         return None
 
 
-def interval_length(node: exp.Expression | None) -> int | None:
-    """Return the length of `INTERVAL '10' SECOND` or `'10 seconds'` in microseconds; None if it is not one."""
+def interval_length(node: exp.Expr | None) -> int | None:
+    """Return the length of `INTERVAL '10' SECOND` in microseconds; None if it is not an interval."""
     from sqlglot import expressions as exp
 
     if isinstance(node, exp.Paren):

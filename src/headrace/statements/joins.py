@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _SIDES = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
 _REGULAR = (
-    "keep the current rows of one side as a table (CREATE TABLE with a PRIMARY KEY), or bound the event times: "
-    "b.ts BETWEEN a.ts AND a.ts + INTERVAL '10' MINUTES"
+    "keep the current rows of one side as a table (CREATE TABLE with a PRIMARY KEY), or bound the event "
+    "times: b.ts BETWEEN a.ts AND a.ts + INTERVAL '10' MINUTES"
 )
 
 
@@ -31,7 +31,7 @@ class Source:
 
     relation: Relation
     scope: Scope
-    where: list[exp.Expression] = field(default_factory=list)
+    where: list[exp.Expr] = field(default_factory=list)
     """The conditions of `WHERE` that no join has used."""
 
     @classmethod
@@ -51,16 +51,16 @@ class _Conditions:
     bounds: tuple[int | None, int | None]
     """The lowest and the highest difference of the event times, right - left, in microseconds."""
     same_window: bool
-    others: tuple[exp.Expression, ...]
+    others: tuple[exp.Expr, ...]
 
 
-def conditions_of(tree: exp.Select) -> list[exp.Expression]:
+def conditions_of(tree: exp.Select) -> list[exp.Expr]:
     """Return the conditions of `WHERE` that are combined by `AND`."""
     where = tree.args.get("where")
     return _flatten(where.this) if where is not None else []
 
 
-def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[exp.Expression]) -> Source:
+def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[exp.Expr]) -> Source:
     """Add the step of a join; conditions of `WHERE` that it uses are removed from the list."""
     from sqlglot import expressions as exp
 
@@ -78,7 +78,7 @@ def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[ex
     name, right = builder.relation(join.this)
     if name in source.scope.relations:
         raise refuse(place, f"two streams are called `{name}`", "give one of them another alias")
-    both = Scope({**source.scope.relations, name: right}, source.scope.renamed, None, place)
+    both = Scope({**source.scope.relations, name: right}, source.scope.renamed, place)
     on = _flatten(join.args["on"]) if join.args.get("on") is not None else []
     on += [
         exp.EQ(
@@ -91,18 +91,20 @@ def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[ex
         from_where = [condition for condition in where if _uses(condition, both, name)]
         on += from_where
         where[:] = [condition for condition in where if condition not in from_where]
-    conditions = _classify(on, both, source, name, right)
+    conditions = _classify(on, both, name, right)
+    if side == "inner":  # what the step of the join does not compare is filtered after it
+        where += conditions.others
+        conditions = replace(conditions, others=())
+    step = _Join(builder, source, name, right, both, side, conditions, place)
     if version is not None:
-        return _temporal(builder, source, name, right, both, side, conditions, version, place)
+        return step.with_version(version)
     if conditions.same_window:
-        return _window_join(builder, source, name, right, both, side, conditions, place)
-    if conditions.bounds != (None, None):
-        return _interval(builder, source, name, right, both, side, conditions, place)
-    return _regular(builder, source, name, right, both, side, conditions, place)
+        return step.in_window()
+    return step.interval() if conditions.bounds != (None, None) else step.regular()
 
 
-def explode(builder: SelectBuilder, source: Source, lateral: exp.Expression) -> Source:
-    """Add the stateless query of `CROSS JOIN UNNEST(...)` or `LATERAL VIEW explode(...)`."""
+def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr) -> Source:
+    """Add the stateless query that repeats each row for the items of an array."""
     from sqlglot import expressions as exp
 
     place = builder.place_of(lateral)
@@ -127,16 +129,14 @@ def explode(builder: SelectBuilder, source: Source, lateral: exp.Expression) -> 
     return replace(source, relation=relation, scope=scope)
 
 
-def _classify(
-    conditions: list[exp.Expression], both: Scope, source: Source, name: str, right: Relation
-) -> _Conditions:
+def _classify(conditions: list[exp.Expr], both: Scope, name: str, right: Relation) -> _Conditions:
     from sqlglot import expressions as exp
 
     pairs: list[tuple[str, str]] = []
     lower: int | None = None
     upper: int | None = None
     windows: set[str] = set()
-    others: list[exp.Expression] = []
+    others: list[exp.Expr] = []
     for condition in conditions:
         if isinstance(condition, exp.EQ) and (sides := _sides(condition, both, name)) is not None:
             left_node, right_node = sides
@@ -155,231 +155,166 @@ def _classify(
     return _Conditions(tuple(pairs), (lower, upper), bool(windows), tuple(others))
 
 
-def _interval(
-    builder: SelectBuilder,
-    source: Source,
-    name: str,
-    right: Relation,
-    both: Scope,
-    side: str,
-    conditions: _Conditions,
-    place: str,
-) -> Source:
-    lower, upper = conditions.bounds
-    if lower is None or upper is None:
-        missing = "upper" if upper is None else "lower"
-        raise refuse(
-            place,
-            f"the join has no {missing} bound of the event times, so its state would grow without end",
-            _REGULAR,
+@dataclass(frozen=True)
+class _Join:
+    """A join of the rows so far with one more relation."""
+
+    builder: SelectBuilder
+    source: Source
+    name: str
+    right: Relation
+    both: Scope
+    side: str
+    conditions: _Conditions
+    place: str
+
+    def interval(self) -> Source:
+        """Add a join of streams whose event times are within bounds of each other."""
+        lower, upper = self.conditions.bounds
+        if lower is None or upper is None:
+            missing = "upper" if upper is None else "lower"
+            what = f"the join has no {missing} bound of the event times, so its state would grow without end"
+            raise refuse(self.place, what, _REGULAR)
+        bounds = [f"{'-' if bound < 0 else ''}{duration_text(abs(bound))}" for bound in (lower, upper)]
+        return self._add({"within": bounds})
+
+    def regular(self) -> Source:
+        """Add a join of the current rows of both sides; the right one is a table."""
+        if self.right.changes != "table" or self.conditions.others or self.side in ("semi", "anti"):
+            raise refuse(self.place, "a join of streams without bounds keeps all rows for ever", _REGULAR)
+        joined = self._add({"at": "live"})
+        return joined.with_relation(replace(joined.relation, changes="table", times=()))
+
+    def with_version(self, version: exp.Expr) -> Source:
+        """Add a join with a table as of a time: `FOR SYSTEM_TIME AS OF`."""
+        from sqlglot import expressions as exp
+
+        at = version.args["expression"]
+        if self.side not in ("inner", "left"):
+            what = f"a {self.side} join with a version of a table is not supported"
+            raise refuse(self.place, what, "use JOIN or LEFT JOIN")
+        if self.conditions.others:
+            what = "a left join with a version of a table has equal columns only"
+            raise refuse(self.place, what, "filter the table in a view before the join")
+        by_clock = (isinstance(at, exp.Anonymous) and at.name.lower() == "proctime") or (
+            isinstance(at, exp.Column)
+            and any(relation.is_clock(at.name) for relation in self.source.scope.relations.values())
         )
-    left_ref, right_ref, on = _keys(builder, source, right, conditions, place)
-    bounds = [f"{'-' if bound < 0 else ''}{duration_text(abs(bound))}" for bound in (lower, upper)]
-    options: dict[str, Any] = {"with": right_ref, "on": on, "within": bounds, "how": side}
-    return _joined(builder, source, name, right, both, left_ref, options, conditions.others, place)
+        if by_clock and self.right.lookup is not None:
+            return self._look_up(self.right.lookup)
+        if self.right.changes != "table":
+            hint = "declare it with CREATE TABLE and a PRIMARY KEY"
+            raise refuse(self.place, f"`{self.name}` is not a table", hint)
+        return self._add({"at": "arrival" if by_clock else "event_time"})
 
+    def in_window(self) -> Source:
+        """Add a join of rows in the same window."""
+        left, right, pairs = self.source.relation, self.right, self.conditions.pairs
+        if left.window is None or right.window is None:
+            what = "a join of aggregates on equal windows is not supported"
+            raise refuse(self.place, what, "join the rows in windows, then group")
+        if left.window != right.window:
+            hint = "use the same window function on both sides"
+            raise refuse(self.place, "the two sides have different windows", hint)
+        if any(of_left != of_right for of_left, of_right in pairs):
+            right = self._with_names(right, {of_right: of_left for of_left, of_right in pairs})
+        keys = [of_left for of_left, _ in pairs]
+        columns, renames = _merge(self.source, self.name, right, set(keys))
+        if self.conditions.others or renames or not keys:
+            what = "a window join has equal columns only, and no name twice"
+            raise refuse(self.place, what, "rename columns in a view first")
+        entry = {"from": left.ref, "key_by": keys, "window": left.window.document}
+        step = self._add_step("join", {**entry, "join": {"with": right.ref, "how": self.side}})
+        relation = Relation(step, (*columns, "window"), formulas=WINDOW_FORMULAS, windowed=True)
+        return replace(self.source, relation=relation, scope=self._scope(right, {}))
 
-def _temporal(
-    builder: SelectBuilder,
-    source: Source,
-    name: str,
-    right: Relation,
-    both: Scope,
-    side: str,
-    conditions: _Conditions,
-    version: exp.Expression,
-    place: str,
-) -> Source:
-    from sqlglot import expressions as exp
-
-    at = version.expression
-    if side not in ("inner", "left"):
-        raise refuse(
-            place, f"a {side} join with a version of a table is not supported", "use JOIN or LEFT JOIN"
+    def _look_up(self, options: Mapping[str, Any]) -> Source:
+        """Add a lookup; its key columns have the same names on both sides."""
+        relation, columns = self.source.relation, self.right.columns or ()
+        keys = {of_right: of_left for of_left, of_right in self.conditions.pairs}
+        taken = {column.lower() for column in relation.columns or ()}
+        clash = [column for column in columns if column.lower() in taken and column not in keys]
+        wrong = [key for key, text in keys.items() if key.lower() in taken and text.lower() != key.lower()]
+        if clash or wrong:
+            what = f"both sides have a column `{(clash or wrong)[0]}`"
+            raise refuse(self.place, what, "rename it in a view before the join")
+        added = {key: text for key, text in keys.items() if key.lower() not in taken}
+        entry: dict[str, Any] = {"from": relation.ref, **({"with_columns": added} if added else {})}
+        missing = "null" if self.side == "left" else "drop"
+        step = self._add_step(
+            "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing}}
         )
-    by_clock = (isinstance(at, exp.Anonymous) and at.name.lower() == "proctime") or (
-        isinstance(at, exp.Column)
-        and any(relation.is_clock(at.name) for relation in source.scope.relations.values())
-    )
-    if conditions.others:
-        raise refuse(
-            place, "a join with a version of a table has equal columns only", "move other conditions to WHERE"
-        )
-    if by_clock and right.lookup is not None:
-        return _lookup(builder, source, name, right, both, side, conditions, place)
-    if right.changes != "table":
-        raise refuse(place, f"`{name}` is not a table", "declare it with CREATE TABLE and a PRIMARY KEY")
-    left_ref, right_ref, on = _keys(builder, source, right, conditions, place)
-    options = {"with": right_ref, "on": on, "at": "arrival" if by_clock else "event_time", "how": side}
-    return _joined(builder, source, name, right, both, left_ref, options, (), place)
+        result = (*(relation.columns or ()), *added, *(column for column in columns if column not in keys))
+        found = replace(relation, ref=step, columns=result)
+        return replace(self.source, relation=found, scope=self.both)
 
+    def _add(self, options: Mapping[str, Any]) -> Source:
+        """Add the step of a join, whose columns get names of their own if both sides have them."""
+        left_ref, right_ref, on = self._keys()
+        join: dict[str, Any] = {"with": right_ref, "on": on, "how": self.side, **options}
+        relation, columns = self.source.relation, tuple(self.source.relation.columns or ())
+        renames: dict[str, str] = {}
+        if self.side not in ("semi", "anti"):
+            columns, renames = _merge(self.source, self.name, self.right, set())
+            join["select"] = {
+                **{column: f"left.{quote(column)}" for column in relation.columns or ()},
+                **{renames.get(c, c): f"right.{quote(c)}" for c in self.right.columns or ()},
+            }
+        if self.conditions.others:
+            sides = self._sides()
+            text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
+            join["where"] = Placed(text, sides.place_of(self.conditions.others[0]))
+        step = self._add_step("join", {"from": left_ref, "join": join})
+        joined = Relation(step, columns, changes=relation.changes, side_outputs={"late": step})
+        return replace(self.source, relation=joined, scope=self._scope(self.right, renames))
 
-def _lookup(
-    builder: SelectBuilder,
-    source: Source,
-    name: str,
-    right: Relation,
-    both: Scope,
-    side: str,
-    conditions: _Conditions,
-    place: str,
-) -> Source:
-    """Add a lookup; its key columns have the same names on both sides."""
-    columns = right.columns or ()
-    keys = dict((of_right, of_left) for of_left, of_right in conditions.pairs)
-    taken = {column.lower() for column in source.relation.columns or ()}
-    entry: dict[str, Any] = {"from": source.relation.ref}
-    added = {key: text for key, text in keys.items() if key.lower() not in taken}
-    clash = [column for column in columns if column.lower() in taken and column not in keys]
-    wrong = [key for key, text in keys.items() if key.lower() in taken and text.lower() != key.lower()]
-    if clash or wrong:
-        column = (clash or wrong)[0]
-        raise refuse(place, f"both sides have a column `{column}`", "rename it in a view before the join")
-    if added:
-        entry["with_columns"] = added
-    entry["lookup"] = {
-        **(right.lookup or {}),
-        "on": list(keys),
-        "on_miss": "null" if side == "left" else "drop",
-    }
-    step = builder.draft.new_name(builder.name, "lookup")
-    builder.queries.add(step, place, entry)
-    result = (*(source.relation.columns or ()), *added, *(c for c in columns if c not in keys))
-    return replace(source, relation=replace(source.relation, ref=step, columns=result), scope=both)
+    def _scope(self, right: Relation, renames: Mapping[str, str]) -> Scope:
+        """Return the names of a joined row."""
+        relations = dict(self.source.scope.relations)
+        if self.side not in ("semi", "anti"):
+            relations[self.name] = right
+        renamed = {(self.name, column): new for column, new in renames.items()}
+        return Scope(relations, {**self.source.scope.renamed, **renamed}, self.place)
 
+    def _sides(self) -> Scope:
+        """Return the names in a condition of a join, over `left` and `right`."""
+        scope = self.source.scope
+        left = {key: _prefixed(known, "left", scope, key) for key, known in scope.relations.items()}
+        nothing = Scope({}, {}, self.place)
+        right = {self.name: _prefixed(self.right, "right", nothing, self.name)}
+        return Scope({**left, **right}, {}, self.place)
 
-def _regular(
-    builder: SelectBuilder,
-    source: Source,
-    name: str,
-    right: Relation,
-    both: Scope,
-    side: str,
-    conditions: _Conditions,
-    place: str,
-) -> Source:
-    if right.changes != "table" or conditions.others or side not in ("inner", "left", "right", "full"):
-        raise refuse(place, "a join of streams without bounds keeps all rows for ever", _REGULAR)
-    left_ref, right_ref, on = _keys(builder, source, right, conditions, place)
-    options = {"with": right_ref, "on": on, "at": "live", "how": side}
-    joined = _joined(builder, source, name, right, both, left_ref, options, (), place)
-    return joined.with_relation(replace(joined.relation, changes="table", times=()))
+    def _keys(self) -> tuple[str, str, dict[str, str]]:
+        """Return both inputs and the pairs of their key columns; an expression becomes a column first."""
+        pairs = self.conditions.pairs
+        if not pairs:
+            hint = "add a condition such as ON a.id = b.id"
+            raise refuse(self.place, "the join has no equal columns", hint)
+        left_ref, left = self._as_columns(self.source.relation, [of_left for of_left, _ in pairs])
+        right_ref, right = self._as_columns(self.right, [of_right for _, of_right in pairs])
+        return left_ref, right_ref, dict(zip(left, right, strict=True))
 
+    def _as_columns(self, relation: Relation, expressions: list[str]) -> tuple[str, list[str]]:
+        if relation.columns is None:
+            return relation.ref, expressions
+        columns = {quote(name): name for name in relation.columns}
+        computed = {text: f"join_key{n + 1}" for n, text in enumerate(expressions) if text not in columns}
+        ref = relation.ref
+        if computed:
+            added = {name: text for text, name in computed.items()}
+            ref = self._add_step("with_columns", {"from": ref, "with_columns": added})
+        return ref, [columns.get(text) or computed[text] for text in expressions]
 
-def _window_join(
-    builder: SelectBuilder,
-    source: Source,
-    name: str,
-    right: Relation,
-    both: Scope,
-    side: str,
-    conditions: _Conditions,
-    place: str,
-) -> Source:
-    left = source.relation
-    if left.window is None or right.window is None:
-        raise refuse(
-            place,
-            "a join of aggregates on equal windows is not supported",
-            "join the rows in windows, then group",
-        )
-    if left.window != right.window:
-        raise refuse(
-            place, "the two sides have different windows", "use the same window function on both sides"
-        )
-    keys = [of_left for of_left, _ in conditions.pairs]
-    renamed = [pair for pair in conditions.pairs if pair[0] != pair[1]]
-    right_ref = right.ref
-    if renamed:
-        right_ref = builder.draft.new_name(builder.name, "select")
-        names = {of_right: of_left for of_left, of_right in conditions.pairs}
-        selected = {names.get(quote(column), column): quote(column) for column in right.columns or ()}
-        builder.queries.add(right_ref, place, {"from": right.ref, "select": selected})
-        right = replace(right, columns=tuple(selected))
-    step = builder.draft.new_name(builder.name, "join")
-    columns, renames = _merge(source, name, right, set(keys))
-    entry = {"from": left.ref, "key_by": keys, "window": left.window.document}
-    entry["join"] = {"with": right_ref, "how": side}
-    if conditions.others or renames or not keys:
-        raise refuse(
-            place, "a window join has equal columns only, and no name twice", "rename columns in a view first"
-        )
-    builder.queries.add(step, place, entry)
-    relation = Relation(step, (*columns, "window"), formulas=WINDOW_FORMULAS, windowed=True)
-    scope = Scope({**both.relations, name: right}, {}, None, place)
-    return replace(source, relation=relation, scope=scope)
+    def _with_names(self, relation: Relation, names: Mapping[str, str]) -> Relation:
+        """Add a step that renames columns."""
+        selected = {names.get(quote(column), column): quote(column) for column in relation.columns or ()}
+        step = self._add_step("select", {"from": relation.ref, "select": selected})
+        return replace(relation, ref=step, columns=tuple(selected))
 
-
-def _keys(
-    builder: SelectBuilder, source: Source, right: Relation, conditions: _Conditions, place: str
-) -> tuple[str, str, dict[str, str]]:
-    """Return both inputs and the pairs of their key columns; an expression becomes a column first."""
-    if not conditions.pairs:
-        raise refuse(place, "the join has no equal columns", "add a condition such as ON a.id = b.id")
-    left_ref, left = _as_columns(builder, source.relation, [pair[0] for pair in conditions.pairs], place)
-    right_ref, of_right = _as_columns(builder, right, [pair[1] for pair in conditions.pairs], place)
-    return left_ref, right_ref, dict(zip(left, of_right, strict=True))
-
-
-def _as_columns(
-    builder: SelectBuilder, relation: Relation, expressions: list[str], place: str
-) -> tuple[str, list[str]]:
-    columns = {quote(name): name for name in relation.columns or ()}
-    computed = {text: f"join_key{n + 1}" for n, text in enumerate(expressions) if text not in columns}
-    if relation.columns is None:
-        return relation.ref, expressions
-    if not computed:
-        return relation.ref, [columns[text] for text in expressions]
-    step = builder.draft.new_name(builder.name, "with_columns")
-    builder.queries.add(
-        step, place, {"from": relation.ref, "with_columns": {name: text for text, name in computed.items()}}
-    )
-    return step, [columns.get(text) or computed[text] for text in expressions]
-
-
-def _joined(
-    builder: SelectBuilder,
-    source: Source,
-    name: str,
-    right: Relation,
-    both: Scope,
-    left_ref: str,
-    options: dict[str, Any],
-    others: tuple[exp.Expression, ...],
-    place: str,
-) -> Source:
-    """Add the step of a join, whose columns get names of their own if both sides have them."""
-    semi = options["how"] in ("semi", "anti")
-    columns, renames = _merge(source, name, right, set())
-    if semi:
-        columns, renames = tuple(source.relation.columns or ()), {}
-    else:
-        options["select"] = {
-            **{column: f"left.{quote(column)}" for column in source.relation.columns or ()},
-            **{renames.get(column, column): f"right.{quote(column)}" for column in right.columns or ()},
-        }
-    if others:
-        sides = Scope(
-            {
-                **{
-                    key: _prefixed(relation, "left", source.scope, key)
-                    for key, relation in source.scope.relations.items()
-                },
-                name: _prefixed(right, "right", Scope({}, {}, None, place), name),
-            },
-            {},
-            None,
-            place,
-        )
-        options["where"] = Placed(
-            " and ".join(f"({sides.text(condition)})" for condition in others), sides.place_of(others[0])
-        )
-    step = builder.draft.new_name(builder.name, "join")
-    builder.queries.add(step, place, {"from": left_ref, "join": options})
-    renamed = {**source.scope.renamed, **{(name, column): new for column, new in renames.items()}}
-    scope = Scope(source.scope.relations if semi else both.relations, renamed, None, place)
-    relation = Relation(step, columns, times=(), changes=source.relation.changes, side_outputs={"late": step})
-    return replace(source, relation=relation, scope=scope)
+    def _add_step(self, verb: str, entry: Mapping[str, Any]) -> str:
+        name = self.builder.draft.new_name(self.builder.name, verb)
+        self.builder.queries.add(name, self.place, entry)
+        return name
 
 
 def _prefixed(relation: Relation, side: str, scope: Scope, name: str) -> Relation:
@@ -409,7 +344,7 @@ def _merge(
     return tuple(columns), renames
 
 
-def _flatten(condition: exp.Expression) -> list[exp.Expression]:
+def _flatten(condition: exp.Expr) -> list[exp.Expr]:
     from sqlglot import expressions as exp
 
     if isinstance(condition, exp.Paren):
@@ -419,7 +354,7 @@ def _flatten(condition: exp.Expression) -> list[exp.Expression]:
     return [condition]
 
 
-def _uses(condition: exp.Expression, both: Scope, name: str) -> bool:
+def _uses(condition: exp.Expr, both: Scope, name: str) -> bool:
     """Return True if a condition compares the right side with the left one."""
     from sqlglot import expressions as exp
 
@@ -427,7 +362,7 @@ def _uses(condition: exp.Expression, both: Scope, name: str) -> bool:
     return name in owners and len(owners - {None}) > 1
 
 
-def _sides(condition: exp.Binary, both: Scope, name: str) -> tuple[exp.Expression, exp.Expression] | None:
+def _sides(condition: exp.Binary, both: Scope, name: str) -> tuple[exp.Expr, exp.Expr] | None:
     """Return the left and the right side of a comparison of both; None if it compares something else."""
     owners = [_owners(part, both) for part in (condition.left, condition.right)]
     if owners[1] == {name} and owners[0] and name not in owners[0]:
@@ -437,13 +372,13 @@ def _sides(condition: exp.Binary, both: Scope, name: str) -> tuple[exp.Expressio
     return None
 
 
-def _owners(node: exp.Expression, both: Scope) -> set[str | None]:
+def _owners(node: exp.Expr, both: Scope) -> set[str | None]:
     from sqlglot import expressions as exp
 
     return {both.owner(column) for column in node.find_all(exp.Column)}
 
 
-def _is_time(node: exp.Expression, both: Scope) -> bool:
+def _is_time(node: exp.Expr, both: Scope) -> bool:
     from sqlglot import expressions as exp
 
     owner = both.owner(node) if isinstance(node, exp.Column) else None
@@ -452,7 +387,7 @@ def _is_time(node: exp.Expression, both: Scope) -> bool:
     )
 
 
-def _bounds(condition: exp.Expression, both: Scope, name: str) -> tuple[int | None, int | None] | None:
+def _bounds(condition: exp.Expr, both: Scope, name: str) -> tuple[int | None, int | None] | None:
     """Return the bounds of right - left that a comparison of event times gives."""
     from sqlglot import expressions as exp
 
@@ -475,7 +410,7 @@ def _bounds(condition: exp.Expression, both: Scope, name: str) -> tuple[int | No
     return (difference + strict, None) if right_is_greater else (None, difference - strict)
 
 
-def _time_plus(node: exp.Expression, both: Scope) -> tuple[str, int] | None:
+def _time_plus(node: exp.Expr, both: Scope) -> tuple[str, int] | None:
     """Return the relation of an event time and what is added to it, in microseconds."""
     from sqlglot import expressions as exp
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.connectors.registry import connector
-from headrace.errors import DocumentError, HeadraceError, OptionError, Problem, did_you_mean
+from headrace.errors import DocumentError, HeadraceError, OptionError, did_you_mean
 from headrace.plan.graph import Graph
 from headrace.statements.declarations import (
     Create,
@@ -180,7 +180,7 @@ class _ScriptBuilder:
         self._stream(create, entry, lookup, where)
 
     def _stream(self, create: Create, entry: dict[str, Any], lookup: Any, where: str) -> None:
-        """Add the entries of a source: its connector, computed columns, time, and for a table the latest rows."""
+        """Add the entries of a source: connector, computed columns, time, and for a table the latest rows."""
         name = create.name.text
         computed = {
             column.name.text: self._computed(column.expression, column.type)

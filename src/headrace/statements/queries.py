@@ -18,7 +18,7 @@ from headrace.statements.tokens import Script
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
-    from sqlglot.tokens import Token
+    from sqlglot.tokenizer_core import Token
 
 
 class QueryBuilder:
@@ -88,10 +88,9 @@ class SelectBuilder:
         self._refuse_clauses(tree)
         if (ranked := ranks.find_ranked(tree)) is not None:
             return ranks.build(self, tree, ranked)
-        source = self.from_clause(tree)
         if tree.args.get("order") is not None or tree.args.get("limit") is not None:
-            return ranks.build_ordered(self, tree, source, emit)
-        return self.select(tree, source, emit)
+            return ranks.build_ordered(self, tree)
+        return self.select(tree, self.from_clause(tree), emit)
 
     # FROM
 
@@ -108,7 +107,7 @@ class SelectBuilder:
             source = joins.explode(self, source, lateral)
         return replace(source, where=conditions)
 
-    def relation(self, node: exp.Expression) -> tuple[str, Relation]:
+    def relation(self, node: exp.Expr) -> tuple[str, Relation]:
         """Return the name and the relation of an item in `FROM`."""
         from sqlglot import expressions as exp
 
@@ -265,7 +264,8 @@ class SelectBuilder:
         key = tuple(texts.get(quote(name), "") for name, _ in grouping.keys)
         times = tuple(name for name, text in selected.items() if str(text) == WINDOW_FORMULAS["window_time"])
         updating = grouping.window is None or bool(emit)
-        outputs = {"late": entry["from"] if condition is not None else self.name} if grouping.window is not None else {}
+        panes = entry["from"] if condition is not None else self.name
+        outputs = {"late": panes} if grouping.window is not None else {}
         return Relation(
             self.name,
             tuple(selected),
@@ -292,8 +292,8 @@ class SelectBuilder:
     def _union(self, tree: exp.Union) -> Relation:
         from sqlglot import expressions as exp
 
-        parts: list[exp.Expression] = []
-        node: exp.Expression = tree
+        parts: list[Any] = []
+        node: Any = tree
         distinct = False
         while isinstance(node, exp.Union):
             distinct = distinct or bool(node.args.get("distinct"))
@@ -312,8 +312,8 @@ class SelectBuilder:
         aligned = [first.ref]
         for relation in relations[1:]:
             if len(relation.columns or ()) != len(first.columns or ()):
-                what = f"the queries of UNION have {len(first.columns or ())} and {len(relation.columns or ())} columns"
-                raise refuse(self.where, what)
+                counts = f"{len(first.columns or ())} and {len(relation.columns or ())}"
+                raise refuse(self.where, f"the queries of UNION have {counts} columns", "select as many")
             aligned.append(self._align(relation, first))
         name = self.draft.new_name(self.name, "union") if distinct else self.name
         self.queries.add(name, self.where, {"union": aligned, **({} if distinct else {"where": "true"})})
@@ -342,17 +342,17 @@ class SelectBuilder:
         """Add the steps of an inner query."""
         return SelectBuilder(self.queries, name, self.where, self.catalog).build(tree, Emit())
 
-    def project(self, tree: exp.Select, source: joins.Source, where: list[exp.Expression]) -> Relation:
+    def project(self, tree: exp.Select, source: joins.Source, where: list[exp.Expr]) -> Relation:
         """Add the step that selects columns of the rows that satisfy conditions."""
         entry: dict[str, Any] = {"from": source.relation.ref}
         if where:
             entry["where"] = self.all_of(source.scope, where)
         return self._project(tree, source, entry)
 
-    def place_of(self, node: exp.Expression) -> str:
+    def place_of(self, node: exp.Expr) -> str:
         return Scope.of("", Relation("", ()), self.where).place_of(node)
 
-    def all_of(self, scope: Scope, conditions: list[exp.Expression]) -> Placed:
+    def all_of(self, scope: Scope, conditions: list[exp.Expr]) -> Placed:
         texts = [scope.text(condition) for condition in conditions]
         joined = texts[0] if len(texts) == 1 else " and ".join(f"({text})" for text in texts)
         return Placed(joined, scope.place_of(conditions[0]))
@@ -412,7 +412,7 @@ class _Results:
             selected[name] = Placed(self.text(node, name), place)
         return selected
 
-    def text(self, node: exp.Expression, name: str = "") -> str:
+    def text(self, node: exp.Expr, name: str = "") -> str:
         """Return an expression over keys and aggregates; its aggregates are computed by the step before.
 
         Args:
@@ -421,7 +421,7 @@ class _Results:
         """
         from sqlglot import expressions as exp
 
-        def replace_part(part: exp.Expression) -> str | None:
+        def replace_part(part: exp.Expr) -> str | None:
             if (formula := self._grouping.formula(part, self._scope)) is not None:
                 return formula
             if isinstance(part, exp.Filter) or is_aggregate(part):
@@ -434,7 +434,7 @@ class _Results:
 
         return self._scope.text(node, replace_part)
 
-    def _aggregate(self, part: exp.Expression, name: str) -> str:
+    def _aggregate(self, part: exp.Expr, name: str) -> str:
         text = self._scope.text(part)
         if text not in self._names:
             free = name and not self._grouping.names(name) and name not in self.aggregates

@@ -10,7 +10,6 @@ from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
-from headrace.statements.syntax import Emit
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -31,7 +30,7 @@ class Ranked:
     rank: str
     window: exp.Window
     n: int
-    others: tuple[exp.Expression, ...]
+    others: tuple[exp.Expr, ...]
 
 
 def find_ranked(tree: exp.Select) -> Ranked | None:
@@ -52,8 +51,9 @@ def find_ranked(tree: exp.Select) -> Ranked | None:
         and isinstance(item.this.this, exp.RowNumber)
     }
     for condition in (conditions := conditions_of(tree)):
-        column = condition.left if isinstance(condition, exp.LTE | exp.LT | exp.EQ) else None
-        limit = condition.right if column is not None else None
+        if not isinstance(condition, exp.LTE | exp.LT | exp.EQ):
+            continue
+        column, limit = condition.left, condition.right
         if isinstance(column, exp.Column) and column.name.lower() in ranks and isinstance(limit, exp.Literal):
             n = int(limit.name) - (1 if isinstance(condition, exp.LT) else 0)
             if isinstance(condition, exp.EQ) and n != 1:
@@ -91,11 +91,17 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
     if order is None:
         raise refuse(builder.where, "ROW_NUMBER() needs ORDER BY", "such as ORDER BY amount DESC")
     keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
-    return _top_n(builder, tree, source, keys, order, ranked.n, ranked)
+    step, relation = _top_n(builder, source, order, ranked.n, keys)
+    columns = tuple(dict.fromkeys((*keys, *(relation.columns or ()))))
+    table = Relation(step, columns, formulas={ranked.rank: "rank"}, changes="table", key=(*keys, ranked.rank))
+    outer = Source.of(tree.args["from_"].this.alias or "", table, builder.where)
+    return builder.project(tree, outer, list(ranked.others))
 
 
-def build_ordered(builder: SelectBuilder, tree: exp.Select, source: Source, emit: Emit) -> Relation:
+def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
     """Add the steps of `ORDER BY ... LIMIT n`."""
+    from headrace.statements.joins import Source
+
     order, limit = tree.args.get("order"), tree.args.get("limit")
     if order is None:
         raise refuse(builder.where, "LIMIT without ORDER BY has no end over a stream", _ORDER_HINT)
@@ -104,24 +110,19 @@ def build_ordered(builder: SelectBuilder, tree: exp.Select, source: Source, emit
     plain = tree.copy()
     plain.set("order", None)
     plain.set("limit", None)
-    name = builder.draft.new_name(builder.name, "query")
-    relation = builder.inner(name, plain)
-    from headrace.statements.joins import Source as Plain
-
-    return _top_n(
-        builder, None, Plain.of("", relation, builder.where), {}, order, int(limit.expression.name), None
-    )
+    inner = builder.inner(builder.draft.new_name(builder.name, "query"), plain)
+    source = Source.of("", inner, builder.where)
+    step, relation = _top_n(builder, source, order, int(limit.expression.name), {})
+    columns = relation.columns or ()
+    selected = {name: quote(name) for name in columns}
+    builder.queries.add(builder.name, builder.where, {"from": step, "select": selected})
+    return Relation(builder.name, columns, changes="table")
 
 
 def _top_n(
-    builder: SelectBuilder,
-    tree: exp.Select | None,
-    source: Source,
-    keys: dict[str, str],
-    order: exp.Order,
-    n: int,
-    ranked: Ranked | None,
-) -> Relation:
+    builder: SelectBuilder, source: Source, order: exp.Order, n: int, keys: dict[str, str]
+) -> tuple[str, Relation]:
+    """Add the step that keeps the first rows of each key; return it and its input."""
     relation = source.relation
     if relation.columns is None:
         raise refuse(builder.where, "top-N needs a query with known columns", "name the columns")
@@ -133,21 +134,7 @@ def _top_n(
     entry: dict[str, Any] = {"from": relation.ref, "key_by": keys or {_EVERYTHING: "1"}}
     entry["top_n"] = {"n": n, "order_by": Placed(order_by, builder.where)}
     builder.queries.add(step, builder.where, entry)
-    columns = dict.fromkeys((*keys, *relation.columns))
-    key = tuple(name for name in keys)
-    rank = ranked.rank if ranked is not None else "rank"
-    formulas = {rank: "rank"}
-    table = Relation(step, tuple(columns), formulas=formulas, changes="table", key=(*key, rank))
-    from headrace.statements.joins import Source as Plain
-
-    if ranked is None or tree is None:
-        selected = {name: quote(name) for name in relation.columns}
-        builder.queries.add(builder.name, builder.where, {"from": step, "select": selected})
-        return Relation(builder.name, relation.columns, changes="table")
-    outer = tree.copy()
-    alias = tree.args["from_"].this.alias or ""
-    result = Plain.of(alias, table, builder.where)
-    return builder.project(outer, result, list(ranked.others))
+    return step, relation
 
 
 def over_windows(tree: exp.Select) -> bool:
@@ -158,7 +145,7 @@ def over_windows(tree: exp.Select) -> bool:
 
 
 def build_over(builder: SelectBuilder, tree: exp.Select, source: Source) -> Relation:
-    """Add the trailing window of `OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL ... PRECEDING ...)`."""
+    """Add the trailing window of `OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN ...)`."""
     from sqlglot import expressions as exp
 
     windows = [window for item in tree.expressions for window in item.find_all(exp.Window)]
@@ -180,20 +167,20 @@ def build_over(builder: SelectBuilder, tree: exp.Select, source: Source) -> Rela
         raise refuse(
             place,
             "this OVER window is not supported",
-            "supported: one window, ORDER BY the event time RANGE BETWEEN INTERVAL ... PRECEDING AND CURRENT ROW",
+            "supported: ORDER BY the event time RANGE BETWEEN INTERVAL ... PRECEDING AND CURRENT ROW",
         )
     partition = first.args.get("partition_by") or []
     keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
     aggregates: dict[str, Placed] = {}
 
-    def replaced(part: exp.Expression) -> str | None:
+    def replaced(part: exp.Expr) -> str | None:
         if not isinstance(part, exp.Window):
             return None
         name = f"aggregate{len(aggregates) + 1}"
         aggregates[name] = Placed(source.scope.text(part.this), place)
         return name
 
-    selected = {}
+    selected: dict[str, Placed] = {}
     for number, item in enumerate(tree.expressions):
         if isinstance(item, exp.Star):
             selected |= {name: Placed(text, place) for name, text in source.scope.star()}
@@ -214,7 +201,7 @@ def build_over(builder: SelectBuilder, tree: exp.Select, source: Source) -> Rela
     return Relation(builder.name, tuple(selected), side_outputs={"late": builder.name})
 
 
-def _name(node: exp.Expression, number: int) -> str:
+def _name(node: exp.Expr, number: int) -> str:
     from sqlglot import expressions as exp
 
     return str(node.name) if isinstance(node, exp.Column) else f"key{number + 1}"

@@ -34,12 +34,11 @@ class Scope:
     relations: Mapping[str, Relation]
     renamed: Mapping[tuple[str, str], str]
     """The columns of a joined row, by relation and column, if they are not called as in the relation."""
-    script: object
     place: str
 
     @classmethod
     def of(cls, name: str, relation: Relation, place: str) -> Scope:
-        return cls({name: relation}, {}, None, place)
+        return cls({name: relation}, {}, place)
 
     def resolve(self, column: exp.Column) -> str:
         """Return the expression of a column.
@@ -55,8 +54,7 @@ class Scope:
                 raise self._unknown(column, f"{table}.{name}", self.relations[relation_name].visible())
             return expression
         if table:  # a field of a column: window.start
-            field = f"{self._any(table, column)}.{quote(name)}"
-            return field
+            return f"{self._any(table, column)}.{quote(name)}"
         return self._any(name, column)
 
     def owner(self, column: exp.Column) -> str | None:
@@ -76,9 +74,7 @@ class Scope:
             for column in self.relations[name].visible()
         ]
 
-    def text(
-        self, node: exp.Expression, replace: Callable[[exp.Expression], str | None] | None = None
-    ) -> str:
+    def text(self, node: exp.Expr, replace: Callable[[exp.Expr], str | None] | None = None) -> str:
         """Return an expression in Spark SQL with the columns of this scope.
 
         Args:
@@ -87,7 +83,7 @@ class Scope:
         """
         from sqlglot import expressions as exp
 
-        def transform(part: exp.Expression) -> exp.Expression:
+        def transform(part: exp.Expr) -> exp.Expr:
             if replace is not None and (text := replace(part)) is not None:
                 return _raw(text)
             if isinstance(part, exp.Column) and not part.is_star:
@@ -99,7 +95,7 @@ class Scope:
         self._check_functions(node)
         return str(node.copy().transform(transform).sql(dialect="spark"))
 
-    def place_of(self, node: exp.Expression) -> str:
+    def place_of(self, node: exp.Expr) -> str:
         """Return the place of the first word of an expression that has one."""
         places = [
             (part.meta["line"], part.meta["col"] - (part.meta["end"] - part.meta["start"]))
@@ -112,7 +108,7 @@ class Scope:
         line, column = min(places)
         return f"{file}:{line}:{column}"
 
-    def _check_functions(self, node: exp.Expression) -> None:
+    def _check_functions(self, node: exp.Expr) -> None:
         from sqlglot import expressions as exp
 
         for call in node.find_all(exp.Anonymous):
@@ -128,7 +124,7 @@ class Scope:
     def _any(self, name: str, column: exp.Column) -> str:
         found = {known: text for known in self.relations if (text := self._in(known, name)) is not None}
         certain = {k: t for k, t in found.items() if self.relations[k].columns is not None} or found
-        if len(certain) > 1:
+        if len(set(certain.values())) > 1:
             names = " and ".join(f"`{known}`" for known in certain)
             raise refuse(
                 self.place_of(column), f"`{name}` is in {names}", f"write {next(iter(certain))}.{name}"
@@ -146,14 +142,14 @@ class Scope:
         )
 
 
-def _raw(text: str) -> exp.Expression:
+def _raw(text: str) -> exp.Expr:
     """Return text as an expression that is written as it is."""
     from sqlglot import expressions as exp
 
     return exp.Var(this=text)
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     """Return True if a node is a call of an aggregate function."""
     from sqlglot import expressions as exp
 

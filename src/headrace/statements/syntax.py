@@ -1,7 +1,7 @@
 """Queries as syntax trees: Spark's grammar, and what stream SQL adds to it.
 
-sqlglot parses Spark SQL. Words that it lacks are taken out of the tokens first: `TABLE` before the input of a window
-function, and `EMIT ...` at the end of a query.
+sqlglot parses Spark SQL. Words that it lacks are taken out of the tokens first: `TABLE` before the input of a
+window function, and `EMIT ...` at the end of a query.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headrace.statements.tokens import Cursor, Script
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
-    from sqlglot.tokens import Token
+    from sqlglot.tokenizer_core import Token
 
 _MODES = ("DISCARDING", "ACCUMULATING", "RETRACTING")
 _AS_NAMES = {"WINDOW", "SESSION", "LIMIT", "OFFSET", "CUMULATE"}
@@ -98,13 +98,14 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
         if upper == "TABLE" and before in ("(", ">"):
             continue  # TUMBLE(TABLE bid, ...)
         if upper in _AS_NAMES and (after in ("(", ".", ",", ")", "") or before == "GROUP BY"):
-            token = _copy(token, TokenType.VAR)
-        words.append(token)
+            words.append(_copy(token, TokenType.VAR))
+        else:
+            words.append(token)
     return words
 
 
 def _copy(token: Token, kind: object) -> Token:
-    from sqlglot.tokens import Token as Kind
+    from sqlglot.tokenizer_core import Token as Kind
 
     return Kind(kind, token.text, token.line, token.col, token.start, token.end, token.comments)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from headrace.errors import DocumentError, Problem
 
 if TYPE_CHECKING:
-    from sqlglot.tokens import Token
+    from sqlglot.tokenizer_core import Token
 
 _QUOTES = {"'": "'", '"': '"', "`": "`"}
 

@@ -51,7 +51,7 @@ def table_function(builder: SelectBuilder, call: exp.Func) -> tuple[str, Relatio
 
 
 def timed_by(builder: SelectBuilder, relation: Relation, column: str, place: str) -> Relation:
-    """Return the relation whose time is a column; it must be the event time or processing time of the stream."""
+    """Return the relation whose time is a column: the event time or processing time of the stream."""
     if relation.is_time(column) or relation.columns is None:
         return relation
     if relation.is_clock(column):
@@ -92,8 +92,8 @@ class Grouping:
         texts: dict[str, str] = {}
         group = tree.args.get("group")
         bounds = set()
-        for node in group.expressions if group is not None else ():
-            node = _selected(node, tree)
+        for item in group.expressions if group is not None else ():
+            node = _selected(item, tree)
             if (spec := _group_window(node, builder, source)) is not None:
                 if window is not None:
                     raise refuse(scope.place_of(node), "a query has one window in GROUP BY", "remove one")
@@ -124,7 +124,7 @@ class Grouping:
         """Return True if a key has this name."""
         return name.lower() in (key.lower() for key, _ in self.keys)
 
-    def formula(self, node: exp.Expression, scope: Scope) -> str | None:
+    def formula(self, node: exp.Expr, scope: Scope) -> str | None:
         """Return an expression that the grouping determines: a key, or a bound of the window."""
         from sqlglot import expressions as exp
 
@@ -142,14 +142,14 @@ class Grouping:
         name = self.texts.get(scope.text(node)) if self._may_be_key(node) else None
         return quote(name) if name is not None else None
 
-    def _may_be_key(self, node: exp.Expression) -> bool:
+    def _may_be_key(self, node: exp.Expr) -> bool:
         from sqlglot import expressions as exp
 
         return bool(self.texts) and isinstance(node, exp.Condition) and not node.find(exp.Star)
 
 
 def _group_window(
-    node: exp.Expression, builder: SelectBuilder, source: Source
+    node: exp.Expr, builder: SelectBuilder, source: Source
 ) -> tuple[Mapping[str, Any], Relation] | None:
     """Return the window of `TUMBLE(ts, INTERVAL '1' HOUR)` in `GROUP BY`."""
     from sqlglot import expressions as exp
@@ -157,9 +157,7 @@ def _group_window(
     if not isinstance(node, exp.Func):
         return None
     name = (node.name or node.sql_name()).lower()
-    arguments = list(node.expressions) or [
-        part for part in node.args.values() if isinstance(part, exp.Expression)
-    ]
+    arguments = list(node.expressions) or [part for part in node.args.values() if isinstance(part, exp.Expr)]
     place = source.scope.place_of(node)
     if name in _AZURE:
         kind = _AZURE[name]
@@ -179,7 +177,7 @@ def _group_window(
     return _window(kind, arguments[1:], place), relation
 
 
-def _window(kind: str, arguments: list[exp.Expression], place: str) -> dict[str, Any]:
+def _window(kind: str, arguments: list[exp.Expr], place: str) -> dict[str, Any]:
     lengths = [_length(item, place) for item in arguments]
     if len(lengths) not in (_TABLE_FUNCTIONS[kind], _TABLE_FUNCTIONS[kind] + 1):
         raise refuse(
@@ -208,14 +206,14 @@ def _spec(kind: str, lengths: list[int], place: str) -> dict[str, Any]:
     return {"landmark": {"reset": more[0], "step": first}}
 
 
-def _length(node: exp.Expression, place: str) -> int:
+def _length(node: exp.Expr, place: str) -> int:
     length = interval_length(_argument(node))
     if length is None:
         raise refuse(place, f"expected a duration, got `{node.sql()}`", "such as INTERVAL '10' MINUTES")
     return length
 
 
-def _azure_lengths(arguments: list[exp.Expression], place: str) -> list[int]:
+def _azure_lengths(arguments: list[exp.Expr], place: str) -> list[int]:
     from headrace.statements.durations import length_of
 
     unit = arguments[0].name or arguments[0].sql()
@@ -225,14 +223,14 @@ def _azure_lengths(arguments: list[exp.Expression], place: str) -> list[int]:
     return [length for length in lengths if length is not None]
 
 
-def _argument(node: exp.Expression) -> exp.Expression:
+def _argument(node: exp.Expr) -> exp.Expr:
     """Return the value of a named argument: `SIZE => INTERVAL '10' MINUTES`."""
     from sqlglot import expressions as exp
 
     return node.expression if isinstance(node, exp.Kwarg | exp.PropertyEQ) else node
 
 
-def _descriptor(node: exp.Expression) -> str | None:
+def _descriptor(node: exp.Expr) -> str | None:
     from sqlglot import expressions as exp
 
     if isinstance(node, exp.Anonymous) and node.name.lower() == "descriptor" and len(node.expressions) == 1:
@@ -240,7 +238,7 @@ def _descriptor(node: exp.Expression) -> str | None:
     return None
 
 
-def _selected(node: exp.Expression, tree: exp.Select) -> exp.Expression:
+def _selected(node: exp.Expr, tree: exp.Select) -> exp.Expr:
     """Return the expression that `GROUP BY 1` or `GROUP BY alias` refers to."""
     from sqlglot import expressions as exp
 
@@ -252,7 +250,7 @@ def _selected(node: exp.Expression, tree: exp.Select) -> exp.Expression:
     return node
 
 
-def _key_name(node: exp.Expression, tree: exp.Select, number: int) -> str:
+def _key_name(node: exp.Expr, tree: exp.Select, number: int) -> str:
     from sqlglot import expressions as exp
 
     if isinstance(node, exp.Column):

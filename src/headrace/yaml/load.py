@@ -10,6 +10,7 @@ from typing import Any
 from ruamel.yaml.nodes import Node as YamlNode
 
 from headrace.access import accepted_environment
+from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT
 from headrace.errors import DocumentError
 from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
@@ -147,11 +148,14 @@ def from_mapping(
     errors = ErrorCollector()
     search_directory(Path(file).parent if Path(file).is_file() else Path.cwd())
     variables = accepted_environment() if environment is None else environment
-    if isinstance(content, YamlNode):
-        tree = build_tree(content, file=file, environment=variables, errors=errors)
-    else:
-        tree = expand_tree(from_plain(content, file=file), variables, errors)
-    return read_tree(tree, name, errors)
+    try:
+        if isinstance(content, YamlNode):
+            tree = build_tree(content, file=file, environment=variables, errors=errors)
+        else:
+            tree = expand_tree(from_plain(content, file=file), variables, errors)
+        return read_tree(tree, name, errors)
+    except RecursionError:
+        raise_problem(file, TOO_DEEP, TOO_DEEP_HINT)
 
 
 def read_draft(content: YamlNode, *, file: str = "<text>") -> Graph:

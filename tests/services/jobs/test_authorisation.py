@@ -140,7 +140,7 @@ class Site:
         self.tokens = {name: principals.issue_token(name, role) for name, role in USERS.items()}
         files = {"pipeline.yaml": WITH_SECRETS.encode()}
         self.job: Job = service.submit(Submission("pipeline.yaml", files, owner="operator"))
-        plan = as_json(explain(Pipeline.from_yaml_text(WITH_SECRETS, file="pipeline.yaml").check()))
+        plan = as_json(explain(Pipeline.from_yaml_text(WITH_SECRETS, file="pipeline.yaml")._plan()))
         directory = service.directory(self.job.id)
         write_json(directory.plan, plan)
         stored = directory.checkpoint / "unrouted" / "n.dead_letters"

@@ -127,7 +127,7 @@ def secretive(url: str, closed: JobService) -> str:
     """The id of a job of the user `operator` whose document has a password and a token."""
     with log_in(url, "operator") as operator:
         job: str = operator.post("/api/v1/jobs", json={"document": WITH_SECRETS}).json()["id"]
-    plan = as_json(explain(Pipeline.from_yaml_text(WITH_SECRETS, file="pipeline.yaml").check()))
+    plan = as_json(explain(Pipeline.from_yaml_text(WITH_SECRETS, file="pipeline.yaml")._plan()))
     write_json(closed.directory(job).plan, plan)
     return job
 

@@ -54,7 +54,7 @@ def job(running: JobService) -> Job:
 def start_job(running: JobService, settings: JobSettings = QUICK) -> Job:
     """Return a running job whose checkpoint has one epoch."""
     job = running.submit(submission(DOCUMENT, settings))
-    graph = Pipeline.from_yaml_text(DOCUMENT).check()
+    graph = Pipeline.from_yaml_text(DOCUMENT)._plan()
     checkpoint = running.directory(job.id).checkpoint
     check_sources(graph, checkpoint)
     write_owner(checkpoint, "numbers")

@@ -56,7 +56,7 @@ def test_rows_add_up_over_runs_and_after_a_crash(spark: SparkSession, tmp_path: 
         "windows"
     )
     assert second.late == len(late.contents()) == 1
-    [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="sums")
+    [held] = state_of(pipeline._plan(), tmp_path / "checkpoint", step="sums")
     assert (
         sum(window["rows"] for entry in held.stored.entries for window in entry["windows"])
         == second.in_open_windows
@@ -135,7 +135,7 @@ def test_counted_late_rows_and_timeouts_store_no_columns_and_no_files(
     feed.add(row("a", 5), row("b", 90), row("b", 91) | {"v": 2, "note": "x"})
     with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as running:
         running.wait(timeout=300)
-    [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="pairs")
+    [held] = state_of(pipeline._plan(), tmp_path / "checkpoint", step="pairs")
     [waiting] = [item["row"] for entry in held.stored.entries for item in entry["waiting"]]
     assert set(waiting) == {"k", "v", "ts"}, "nothing speaks of the note, so it is not kept"
     feed.add(row("a", 20) | {"v": 2}, row("c", 200))

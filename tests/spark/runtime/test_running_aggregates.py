@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace import Pipeline, connect, windows
+from headrace import Pipeline, SourceStream, connect, windows
 from headrace.errors import PlanError
 from headrace.streams.keyed import Updates
-from headrace.streams.stream import SourceStream
 
 SCHEMA = "k string, v int, ts timestamp"
 BATCHES: tuple[list[tuple[str | None, int]], ...] = (

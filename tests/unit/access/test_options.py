@@ -30,7 +30,7 @@ HARMLESS = """
     memory.key memory.name memory.rows mqtt.client_id mqtt.format mqtt.keepalive mqtt.log_limit
     mqtt.metadata mqtt.password mqtt.quiet mqtt.retry_timeout mqtt.session_expiry mqtt.tls.key_password
     mqtt.topic mqtt.topics mqtt.user mqtt.user_properties mqtt.value mysql.cursor mysql.delay mysql.every
-    mysql.key mysql.retry_timeout mysql.start mysql.table postgres.cursor postgres.delay postgres.every
+    mysql.key mysql.retry_timeout mysql.start mysql.table nexmark.start postgres.cursor postgres.delay postgres.every
     postgres.key postgres.retry_timeout postgres.start postgres.table postgres_cdc.before postgres_cdc.every
     postgres_cdc.publication postgres_cdc.retry_timeout postgres_cdc.slot postgres_cdc.table
     protobuf.message protobuf.registry.password protobuf.registry.retry_timeout protobuf.registry.timeout

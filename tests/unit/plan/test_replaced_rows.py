@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace import Pipeline, connect
+from headrace import Pipeline, SourceStream, connect
 from headrace.errors import PlanError
 from headrace.streams.keyed import Updates
-from headrace.streams.stream import SourceStream
 
 KEY = connect.memory(key=["k"])
 
@@ -23,12 +22,12 @@ def counts() -> Updates:
 
 
 def tier_of_counts(stream: Updates) -> str:
-    graph = stream._pipeline.check()
+    graph = stream._pipeline._plan()
     return graph["counts"].tier(graph).name
 
 
 def inner_lookup() -> Updates:
-    return counts().lookup("homes", connect.memory(), on="k", how="inner", schema="k string")
+    return counts().lookup("homes", connect.memory(), on="k", on_miss="drop", schema="k string")
 
 
 @pytest.mark.parametrize(

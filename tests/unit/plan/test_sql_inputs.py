@@ -17,7 +17,7 @@ def streams(*, time: bool = True) -> Pipeline:
     for name in ("a", "b"):
         source = pipeline.read(f"{name}_in" if time else name, connect.memory(), schema=SCHEMA)
         if time:
-            source.event_time("ts", name=name)
+            source.event_time("ts", step_name=name)
     return pipeline
 
 
@@ -110,7 +110,7 @@ def test_a_query_keeps_the_changes_of_a_table() -> None:
         "kept_out", connect.memory(key=["k"])
     )
     pipeline.sql("pane", "select * from panes").write("pane_out", connect.memory(key=["k", "window"]))
-    assert pipeline.check().facts(Ref("kept")).change == "table"
+    assert pipeline._plan().facts(Ref("kept")).change == "table"
     for query in ("select k from current", "select k, upper(change) as change from current"):
         assert "is a table, whose removed rows would be results" in check(streams_with_table(), query)
     message = check(streams_with_table(), "select k, n from panes")
@@ -131,7 +131,7 @@ def test_a_stateful_query_reads_the_timed_rows_of_a_name() -> None:
     pipeline.read("tx", connect.memory(), schema=SCHEMA).event_time("ts")
     pipeline.sql("grouped", "select k, count(*) n from tx group by k, window(ts, '1 hour')")
     pipeline.sql("plain", "select k from tx")
-    nodes = pipeline.check().nodes
+    nodes = pipeline._plan().nodes
     grouped, plain = nodes["grouped"], nodes["plain"]
     assert isinstance(grouped, Sql)
     assert grouped.tables == (("tx", Ref("tx:event_time")),)

@@ -30,7 +30,7 @@ def pipeline(*expressions: str) -> Pipeline:
 
 
 def test_failed_expression_is_reported_with_its_step() -> None:
-    graph = pipeline("upper(card)", "cast(card as int) + 1").check()
+    graph = pipeline("upper(card)", "cast(card as int) + 1")._plan()
     error = translate_error(graph, RuntimeError(CAST))
     assert error.where.endswith("`step_1`")
     assert "test_failures.py:" in error.where
@@ -42,7 +42,7 @@ def test_failed_expression_is_reported_with_its_step() -> None:
 
 
 def test_expression_of_two_steps_is_reported_without_a_step() -> None:
-    graph = pipeline("cast(card as int) + 1", "cast(card as int) + 1").check()
+    graph = pipeline("cast(card as int) + 1", "cast(card as int) + 1")._plan()
     error = translate_error(graph, RuntimeError(CAST))
     assert error.where == ""
     assert error.what.endswith("in `cast(card as int) + 1`")
@@ -50,7 +50,7 @@ def test_expression_of_two_steps_is_reported_without_a_step() -> None:
 
 def test_damaged_file_that_a_python_worker_reads_is_reported_as_such() -> None:
     text = "PythonException: \n  File x\nheadrace.errors.DamagedFileError: /c/home/current: the file is empty\n  hint: no"
-    error = translate_error(pipeline("card").check(), RuntimeError(text))
+    error = translate_error(pipeline("card")._plan(), RuntimeError(text))
     assert isinstance(error, DamagedFileError)
     assert str(error).startswith("/c/home/current: the file is empty\n  hint: restore a savepoint")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace.checkpoints import journal
-from headrace.checkpoints.journal import read_lines
+from headrace.checkpoints.journal import read_lines, seal_line
 from headrace.runtime.progress.row_accounting import NAME, AccountingLog, RowAccounting
 
 FIRST = {"rows": 5, "processed": 4, "late": 1, "assigned": 4, "emitted": 0, "open_windows": 2, "panes": 1}
@@ -62,7 +62,8 @@ def test_full_log_is_rotated_and_still_read(tmp_path: Path, monkeypatch: pytest.
 def test_counters_of_version_0_2_continue(tmp_path: Path) -> None:
     stored = {"rows": 9, "folded": 4, "repeated": 1, "pending": 4, "placed": 4, "settled": 1, "lost": 1}
     stored |= {"forgotten": 0, "dropped": 5, "windows": 3, "expired": 2}
-    (tmp_path / NAME).write_text(json.dumps({"epoch": 0, "sum": stored}) + "\n")
+    line = json.dumps({"epoch": 0, "sum": stored}).encode()  # as `headrace checkpoint upgrade` seals it
+    (tmp_path / NAME).write_bytes(seal_line(line, NAME.encode()))
     log = AccountingLog(tmp_path, "totals")
     log.add(1, {"rows": 1, "processed": 5, "buffered": -4, "assigned": 5, "open_windows": 1})
     accounting = log.current()
@@ -75,8 +76,8 @@ def test_counters_of_version_0_2_continue(tmp_path: Path) -> None:
         in_open_windows_before=2,
         buffered_before=4,
     )
-    [_, line] = read_lines(tmp_path / NAME)
-    assert line["sum"] == {
+    [_, last] = read_lines(tmp_path / NAME)
+    assert last["sum"] == {
         **{"rows": 10, "processed": 9, "duplicates": 1, "buffered": 0, "assigned": 9, "emitted": 1},
         **{"dropped": 1, "expired": 0, "dropped_matches": 5, "open_windows": 2},
     }

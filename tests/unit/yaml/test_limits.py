@@ -11,12 +11,19 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from headrace import Pipeline, connect
+from headrace.access import Access, restrict
 from headrace.errors import DocumentError
+from headrace.plan.graph import Graph
+from headrace.plan.validation import problems_of
+from headrace.steps.base import Ref
+from headrace.steps.rows.columns import Drop
 from headrace.yaml.composer import MAX_CHARACTERS
 from headrace.yaml.errors import ErrorCollector
-from headrace.yaml.load import loads_code
+from headrace.yaml.load import from_text, loads_code
 from headrace.yaml.parsing import build_tree, compose
 from headrace.yaml.positions import plain
+from headrace.yaml.rules import rules_of_file
 
 NINE = "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
 
@@ -80,6 +87,30 @@ def test_a_file_of_rules_may_be_larger() -> None:
 def test_a_huge_number_in_a_directive_is_an_error() -> None:
     with pytest.raises(DocumentError, match="invalid YAML"):
         compose("%YAML " + "1" * 5000 + "\n---\na: 1", file="p")
+
+
+def test_a_schema_that_is_nested_too_deeply_is_an_error_of_the_document() -> None:
+    schema = '{"type":"array","items":' * 3000 + '"int"' + "}" * 3000
+    with pytest.raises(DocumentError, match="nested too deeply"):
+        from_text(f"name: p\nsources: {{n: {{memory: {{}}, format: {{avro: {{schema: '{schema}'}}}}}}}}")
+
+
+def test_a_chain_of_very_many_steps_is_an_error_of_the_plan() -> None:
+    nodes = {f"s{n}": Drop(f"s{n}", Ref(f"s{n - 1}"), ("b",)) for n in range(1, 2000)}
+    graph = Pipeline("p").read("s0", connect.memory(), schema="a int")._pipeline._graph.plus(*nodes.values())
+    assert "it is nested too deeply" in str(problems_of(Graph("p", dict(reversed(graph.nodes.items()))))[0])
+
+
+@pytest.mark.parametrize(
+    "rule", ["{small: \"java_method('a', 'b') = 'c'\"}", '{small: "n in (select 1 from text.`x`)"}']
+)
+def test_a_rule_that_reaches_the_machine_is_rejected(rule: str) -> None:
+    text = f"r: {{steps: [{rule}]}}"
+    with restrict(Access()):
+        [(name, problem)] = rules_of_file(text, file="rules.yaml").faults
+    assert name == "r"
+    assert "accepted" in problem.what or "queried as a table" in problem.what
+    assert not rules_of_file(text, file="rules.yaml").faults
 
 
 TAGS = [

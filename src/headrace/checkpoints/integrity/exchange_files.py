@@ -14,8 +14,9 @@ from urllib.parse import unquote, urlparse
 
 from headrace.checkpoints.integrity.continuity import log_numbers
 from headrace.checkpoints.integrity.damages import MISSING, Damage
-from headrace.checkpoints.layout import read_log_file, read_record
+from headrace.checkpoints.layout import read_log_file
 from headrace.checkpoints.sources import NAME as SOURCES
+from headrace.checkpoints.sources import Record
 from headrace.connectors.durable_files import read_json, write_json
 from headrace.errors import DamagedFileError
 from headrace.sealed_files import RESTORE, unseal
@@ -49,9 +50,9 @@ def check_exchange(directory: Path, exchange: Path) -> Iterator[Damage]:
     for log in exchange.glob("_headrace/*/log"):
         yield from check_ledger(log)
     try:
-        read = _read_by_all(directory, exchange)
+        removable = _removable_files(directory, exchange)
         for log in exchange.glob("_headrace/*/log"):
-            yield from _check_rows(exchange, log, read)
+            yield from _check_rows(exchange, log, removable)
     except DamagedFileError:  # reported with the ledger, or with the query that reads the exchange
         return
 
@@ -105,34 +106,49 @@ def check_file(file: Path, size: int, crc: int, *, lost: str = _ROWS) -> Iterato
         yield Damage(file, MISSING, lost)
 
 
-def _check_rows(exchange: Path, log: Path, read: set[str]) -> Iterator[Damage]:
+def _check_rows(exchange: Path, log: Path, removable: set[str] | None) -> Iterator[Damage]:
     for number in log_numbers(log):
         file = log / f"{number:010d}"
         for staged, name, *sums in json.loads(unseal(file.read_bytes(), file, hint=RESTORE)).get("moves", ()):
             # Version 0.2 wrote no checksums. A run moves the files of the last entry when it starts.
             stored = next((f for f in (exchange / name, exchange / staged) if f.exists()), exchange / name)
-            if sums and (stored.exists() or name not in read):
+            may_be_missing = removable is None or name in removable
+            if sums and (stored.exists() or not may_be_missing):
                 yield from check_file(stored, *sums)
 
 
-def _read_by_all(directory: Path, exchange: Path) -> set[str]:
-    """Return the names of the files that every reader of an exchange has committed."""
+def _removable_files(directory: Path, exchange: Path) -> set[str] | None:
+    """Return the names of files that may be missing; None if the exchange has no reader.
+
+    They are removed once all readers have committed them. A reader that was added later does not know them.
+    """
     readers = [
         checkpoint
         for checkpoint in (directory / "queries").glob("*")
-        if exchange.name in {name.replace(":", "_") for name in read_record(checkpoint, SOURCES) or {}}
+        if exchange.name in {name.replace(":", "_") for name in _read_sources(checkpoint)}
     ]
-    files = [set(committed_files(checkpoint, exchange.absolute())) for checkpoint in readers]
-    return set.intersection(*files) if files else set()
+    committed, needed = set[str](), set[str]()
+    for checkpoint in readers:
+        done = set(committed_files(checkpoint, exchange.absolute()))
+        logs = (checkpoint / "spark" / "sources").glob("*")
+        needed |= {name for log in logs for name in _logged_files(log, None, exchange.absolute())} - done
+        committed |= done
+    return committed - needed if readers else None
 
 
-def _logged_files(log: Path, last: int, exchange: Path) -> Iterator[str]:
-    """Yield the names of files that a file source has logged up to an offset, some of them repeatedly."""
+def _read_sources(checkpoint: Path) -> Record:
+    record: Record = read_json(checkpoint / SOURCES, {}, name=Path("query") / SOURCES)
+    return record
+
+
+def _logged_files(log: Path, last: int | None, exchange: Path) -> Iterator[str]:
+    """Yield the names of files that a file source has logged, all or up to an offset; some repeatedly."""
     for file in log.glob("[0-9]*"):
-        for line in _read_lines(file)[1:]:
+        lines = [line for line in _read_lines(file)[1:] if '"batchId"' in line]  # other sources have none
+        for line in lines:
             entry = json.loads(line)
             path = Path(unquote(urlparse(entry["path"]).path))
-            if entry["batchId"] <= last and path.parent == exchange:
+            if (last is None or entry["batchId"] <= last) and path.parent == exchange:
                 yield path.name
 
 

@@ -21,7 +21,7 @@ from headrace.checkpoints.owner import read_owner
 from headrace.checkpoints.signatures import NAME as STEP
 from headrace.checkpoints.sources import NAME as SOURCES
 from headrace.connectors.durable_files import read_json
-from headrace.connectors.write_ahead_log.records import intact_length
+from headrace.connectors.write_ahead_log import recovery
 from headrace.errors import DamagedFileError
 
 JOURNALS = ("row_accounting.jsonl", "rules.jsonl", "lookups/*/journal.jsonl")
@@ -75,17 +75,14 @@ def verify(directory: Path) -> list[Part]:
         _part(
             "records of connectors", [_connector_records(directory)], [_check_connector_records(directory)]
         ),
-        _part("write-ahead logs", map(_segments, logs), map(check_write_ahead_log, logs)),
+        _part("write-ahead logs", map(_log_files, logs), map(check_write_ahead_log, logs)),
     ]
 
 
 def check_write_ahead_log(log: Path) -> Iterator[Damage]:
-    """Yield the damages of a write-ahead log; the newest segment may end in a record that is torn."""
-    segments = list(_segments(log))
-    for segment in segments[:-1]:
-        content = segment.read_bytes()
-        if intact_length(content) < len(content):
-            yield Damage(segment, "a record is damaged", "messages that were acknowledged")
+    """Yield the damages of a write-ahead log."""
+    for problem in recovery.verify(log):
+        yield Damage(Path(problem.where), problem.what, "messages that were acknowledged", problem.hint)
 
 
 _TABLE = "rows of a table that a lookup has used"
@@ -175,7 +172,6 @@ def _connector_records(directory: Path) -> Iterator[Path]:
     """Yield the records that sources and sinks store beside a checkpoint."""
     for place in ("sources", "sinks"):
         yield from sorted((directory / place).glob("*/*.json"))
-        yield from sorted((directory / place).glob("*/log/*.json"))
 
 
 def _check_connector_records(directory: Path) -> Iterator[Damage]:
@@ -184,5 +180,5 @@ def _check_connector_records(directory: Path) -> Iterator[Damage]:
             yield from _check(partial(read_json, file, None), "the position or the counters of a connector")
 
 
-def _segments(log: Path) -> Iterator[Path]:
-    yield from sorted(log.glob("*.log"))
+def _log_files(log: Path) -> Iterator[Path]:
+    yield from sorted(file for file in log.iterdir() if file.is_file())

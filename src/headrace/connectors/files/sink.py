@@ -111,7 +111,7 @@ class FilesWriter(LedgerWriter):
         """Complete the commit of an earlier run."""
         staging = f"{self._root}/{self._internal_directory}/staging"
         unfinished = self._store.names(staging)
-        for source, target in entry.detail.get("moves", ()):
+        for source, target, *_ in entry.detail.get("moves", ()):
             # Its directory is removed after the last move; later, readers may remove visible files.
             directory = source.removeprefix(f"{self._internal_directory}/staging/").partition("/")[0]
             if directory in unfinished and not any(map(self._exists, (source, target))):

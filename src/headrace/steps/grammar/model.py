@@ -60,8 +60,6 @@ class DocumentModel(BaseModel):
     """The key that a value without a mapping stands for: `{session: 30 seconds}`."""
     forms: ClassVar[tuple[JsonSchemaValue, ...]] = ()
     """JSON Schemas of other values that `prepare` accepts."""
-    moved: ClassVar[Mapping[str, str]] = {}
-    """Hints for keys of earlier versions."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -112,7 +110,7 @@ class DocumentModel(BaseModel):
         """Translate an error about the keys of this mapping; None if it is a consequence of another error."""
         key = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
         if error["type"] == "extra_forbidden" and key:
-            hint = cls.moved.get(key) or did_you_mean(key, cls.field_names())
+            hint = did_you_mean(key, cls.field_names())
             return problem_at(
                 error["loc"], invalid(f"unknown key `{key}` in {cls.label}", hint, kind=UNKNOWN_KEY)
             )

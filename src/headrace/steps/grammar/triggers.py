@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Annotated, Any, Self
 
 from annotated_types import Len, MinLen
 from pydantic import Field
@@ -91,7 +91,6 @@ class EmitModel(DeclarationModel[Emission]):
 
     label = "emit"
     example = "such as {lateness: 5 minutes, mode: retracting}"
-    moved: ClassVar[Mapping[str, str]] = {"ttl": "`ttl` is now a key of the step, beside `window`"}
     early: TriggerModel | None = Field(
         default=None, description="Fires before the watermark passes the window's end, repeatedly"
     )
@@ -103,7 +102,7 @@ class EmitModel(DeclarationModel[Emission]):
     mode: Mode = Field(default="accumulating", description="How results refine each other")
     allow_loss: Flag = Field(default=False, description="Accept a trigger that may leave rows unemitted")
     late_rows: LateRows = Field(
-        default="divert", description="`divert`: late rows are a side output; `count`: they are counted"
+        default="divert", description="The spelling of 0.2: `count` is `engine: native` of the step"
     )
 
     def build(self) -> Emission:

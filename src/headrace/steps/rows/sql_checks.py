@@ -65,7 +65,7 @@ def _check_outer_join(join: exp.Join, tables: Tables) -> Iterator[Finding]:
     untimed = [name for name, facts in tables.items() if not facts.timed]
     if untimed:
         what = f"an outer join of streams needs event time, but `{untimed[0]}` has none"
-        yield Finding(what, "declare it before the query: event_time(..., name=...)", _KEYS)
+        yield Finding(what, "declare it before the query: event_time(..., step_name=...)", _KEYS)
         return
     source = join.parent.args.get("from_") if join.parent is not None else None
     sides = [source.this if source is not None else None, join.this]

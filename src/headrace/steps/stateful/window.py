@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -23,7 +23,7 @@ from headrace.steps.expressions import (
     stable_texts,
 )
 from headrace.steps.facts import Change, Facts, late_facts
-from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.triggers import EmitValue
 from headrace.steps.grammar.values import Aggregates, KeyColumns, Length
 from headrace.steps.grammar.windows import WindowValue
@@ -43,6 +43,9 @@ from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateB
 from headrace.steps.unrouted import note_arrival_order, note_unrouted
 from headrace.triggers import Emission, uses_clock
 from headrace.windows import Global, Landmark, Session, Sliding, Trailing, Tumbling, Window, state_ttl
+
+Engine: TypeAlias = Literal["kernel", "native"]
+"""Where a window is aggregated: in the kernel of Headrace, or by Spark's own operator."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class WindowAggregate(KeyedNode):
     def native(self) -> bool:
         """True if it runs on Spark's own operators, which drop late rows."""
         return self.emission.late_rows == "count"
+
+    @property
+    def engine(self) -> Engine:
+        return "native" if self.native else "kernel"
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -116,7 +123,7 @@ class WindowAggregate(KeyedNode):
             why = f"windows in {operator}; {folded} folds in Python, through Arrow, when a pane fires"
             return Tier("arrow", why, folded)
         if self.native:
-            return Tier("native", 'Spark\'s own window: with late_rows="count" it drops late rows')
+            return Tier("native", 'Spark\'s own window: with engine="native" it drops late rows')
         changes = has_retractions(plan.facts(self.input))
         removed = [f"removed rows: {describe_removal(self.window, self.aggregates)}"] if changes else []
         return Tier("kernel", "; ".join([*self._kernel_reasons(), *self._slice_notes(plan), *removed]))
@@ -130,7 +137,7 @@ class WindowAggregate(KeyedNode):
         if self.emission.mode == "retracting":
             yield "Spark has no retractions"
         could_be_native = in_spark and self.emission.fires_once
-        yield "late rows go to .late" + (' (native with late_rows="count")' if could_be_native else "")
+        yield "late rows go to .late" + (' (native with engine="native")' if could_be_native else "")
 
     def _slice_notes(self, plan: Plan) -> Iterator[str]:
         """Yield a note if the kernel aggregates overlapping windows from shared slices."""
@@ -176,7 +183,7 @@ class WindowAggregate(KeyedNode):
         if self.native:
             yield Blocks(
                 "Spark's own windows give final results in append mode; real-time mode has update only "
-                '(the kernel could: remove late_rows="count")'
+                '(the kernel could: remove engine="native")'
             )
             return
         yield from note_unrouted(plan, self)
@@ -232,7 +239,25 @@ class WindowAggregateModel(StepModel):
     ttl: Length | None = Field(
         default=None, description="Expires the state of a key this long after its last row"
     )
+    engine: Engine = Field(
+        default="kernel", description="`native`: Spark's operator, which drops and counts late rows"
+    )
     aggregates: Aggregates = Field(alias="aggregate")
+
+    def build(self, name: str, inputs: Inputs) -> WindowAggregate:
+        """Return the node of the step."""
+        values = self.values()
+        if values.pop("engine") == "native":
+            values["emission"] = replace(self.emission, late_rows="count")
+        return WindowAggregate(name, inputs.refs[0], **values)
+
+    @classmethod
+    def from_values(cls, source: Any) -> Self:
+        """Return the model of a node."""
+        if not source.native:
+            return super().from_values(source)
+        model = super().from_values(replace(source, emission=replace(source.emission, late_rows="divert")))
+        return model.model_copy(update={"engine": "native"})
 
     def check(self) -> None:
         state_ttl(None if self.ttl is None else text(self.ttl))

@@ -10,6 +10,7 @@ from headrace.windows import Session, Sliding, Trailing, Tumbling, Window
 
 _TRAILING_TRIGGERS = (AfterWatermark(), AfterWatermark(late=AfterCount(1)))
 _KEYS = ("emit", "window")
+_NATIVE_KEYS = ("engine", "emit", "window")
 
 
 def check_emission(window: Window, emission: Emission) -> Iterator[Finding]:
@@ -35,13 +36,13 @@ def check_emission(window: Window, emission: Emission) -> Iterator[Finding]:
 
 
 def _check_native(window: Window, emission: Emission) -> Iterator[Finding]:
-    operators = 'late_rows="count" runs on Spark\'s own operators'
+    operators = 'engine="native" runs on Spark\'s own operators'
     if not isinstance(window, Tumbling | Sliding | Session):
         kind = type(window).__name__.lower()
-        yield Finding(f"{operators}, which have no {kind} window", "remove late_rows", _KEYS)
+        yield Finding(f"{operators}, which have no {kind} window", "remove engine", _NATIVE_KEYS)
     if not emission.fires_once:
-        hint = "remove late_rows to have early and late firings"
-        yield Finding(f"{operators}, which fire once, when the watermark passes", hint, _KEYS)
+        hint = "remove engine to have early and late firings"
+        yield Finding(f"{operators}, which fire once, when the watermark passes", hint, _NATIVE_KEYS)
 
 
 def check_ttl(window: Window, ttl: int | None) -> Iterator[Finding]:

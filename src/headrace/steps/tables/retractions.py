@@ -71,5 +71,5 @@ def check_window(window: Window, emission: Emission, *, by_clock: bool) -> Itera
         what = f"{kind} windows in arrival order do not accept a table as input"
         yield Finding(what, "use event time, and remove order", ("window",))
     if emission.late_rows == "count":
-        what = 'late_rows="count" runs on Spark\'s own operators, which have no retractions'
-        yield Finding(what, "remove late_rows", ("late_rows", "emit"))
+        what = 'engine="native" runs on Spark\'s own operators, which have no retractions'
+        yield Finding(what, "remove engine", ("engine", "emit", "window"))

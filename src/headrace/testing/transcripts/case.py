@@ -180,9 +180,11 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
     if given == "sql":
-        graph = _sql_pipeline(case["sql"], name).check()
+        graph = _sql_pipeline(case["sql"], name)._plan()
     else:
-        graph = _find_tables(_pipeline(case["pipeline"], pipeline, file, name).check(), case["pipeline"], file)
+        graph = _find_tables(
+            _pipeline(case["pipeline"], pipeline, file, name)._plan(), case["pipeline"], file
+        )
     lines = read_script(case["script"], graph)
     through = read_word(case["through"], ("any", "spark")) if "through" in case else "any"
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
@@ -190,7 +192,7 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
 
 def _sql_pipeline(value: Value, name: str) -> Pipeline:
     text = read_value(value, expected="SQL statements")
-    return Pipeline.from_graph(statements.from_text(text, file=f"{value.where}: sql", name=_slug(name)))
+    return Pipeline._from_graph(statements.from_text(text, file=f"{value.where}: sql", name=_slug(name)))
 
 
 def _slug(name: str) -> str:
@@ -201,7 +203,7 @@ def _slug(name: str) -> str:
 
 def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
     if isinstance(value, Fields):
-        return Pipeline.from_graph(yaml.from_mapping(node, file=file, name=_slug(name)))
+        return Pipeline._from_graph(yaml.from_mapping(node, file=file, name=_slug(name)))
     path = Path(file).parent / read_value(value, expected="a pipeline or the path of one")
     if path.suffix == ".py":
         return _from_python(path, value)

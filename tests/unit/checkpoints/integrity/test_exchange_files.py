@@ -65,6 +65,27 @@ def test_file_may_be_missing_only_if_every_reader_has_committed_it(tmp_path: Pat
     assert damaged(tmp_path, exchange) == ["1.parquet", "2.parquet"]
 
 
+def test_reader_that_was_added_later_does_not_need_files_that_were_removed(
+    tmp_path: Path, exchange: Path
+) -> None:
+    (exchange / "0.parquet").unlink()
+    added = tmp_path / "queries" / "added"
+    write_record(added, "sources.json", {"totals": ["rows of another query"]})
+    assert damaged(tmp_path, exchange) == []
+    logged = {"path": f"file://{exchange}/2.parquet", "timestamp": 0, "batchId": 0}
+    write_sealed(added / "spark" / "sources" / "0" / "0", f"v1\n{json.dumps(logged)}")
+    assert damaged(tmp_path, exchange) == []
+    logged["path"] = f"file://{exchange}/0.parquet"
+    write_sealed(added / "spark" / "sources" / "0" / "0", f"v1\n{json.dumps(logged)}")
+    assert damaged(tmp_path, exchange) == ["0.parquet"]
+
+
+def test_exchange_without_a_reader_may_miss_files(tmp_path: Path, exchange: Path) -> None:
+    (exchange / "2.parquet").unlink()
+    (tmp_path / "queries" / "running" / "sources.json").unlink()
+    assert damaged(tmp_path, exchange) == []
+
+
 def test_file_that_the_next_run_will_move_is_verified_where_it_is(tmp_path: Path, exchange: Path) -> None:
     (exchange / "staging").mkdir()
     (exchange / "2.parquet").rename(exchange / "staging" / "2")

@@ -1,4 +1,4 @@
-"""`headrace plan` prints a table, or JSON, and the command that comes next."""
+"""`headrace diff` prints a table, or JSON, and the command that comes next."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def versions(write: Write, step: str, aggregate: str) -> tuple[str, str]:
 
 
 def test_replay_is_listed_with_its_start_and_its_effect(call: Call, write: Write) -> None:
-    done = call("plan", *versions(write, "counts", "sum(n)"))
+    done = call("diff", *versions(write, "counts", "sum(n)"))
     assert done.returncode == 0
     assert "counts  aggregate  needs a replay" in done.stdout
     assert "aggregates were `count(*)`, are `sum(n)`" in done.stdout
@@ -45,19 +45,19 @@ def test_replay_is_listed_with_its_start_and_its_effect(call: Call, write: Write
 
 
 def test_migration_is_listed_with_its_command(call: Call, write: Write) -> None:
-    done = call("plan", *versions(write, "tally", "count(*)"))
+    done = call("diff", *versions(write, "tally", "count(*)"))
     assert "tally  aggregate  migrates" in done.stdout
     assert "headrace state new.py --rename counts=tally" in done.stdout
 
 
 def test_json_has_the_verdict_of_each_step_and_sink(call: Call, write: Write) -> None:
-    data = json.loads(call("plan", *versions(write, "counts", "count(*)"), "--json").stdout)
+    data = json.loads(call("diff", *versions(write, "counts", "count(*)"), "--json").stdout)
     assert (data["verdict"], data["steps"][0]["verdict"]) == ("compatible", "compatible")
     assert data["sinks"][0]["verdict"] == "continues"
 
 
 def store_checkpoint(file: str, place: Path) -> None:
-    [(name, state)] = state_of_plan(load_one(Path(file)).check()).queries.items()
+    [(name, state)] = state_of_plan(load_one(Path(file))._plan()).queries.items()
     checkpoint = place / "queries" / name
     write_epochs(checkpoint)
     renew_checkpoint_id(checkpoint)
@@ -71,9 +71,9 @@ def test_next_commands_name_the_checkpoint_directory_and_the_savepoint(
     store_checkpoint(old, here / ".headrace" / "words")
     store_checkpoint(old, here / "shared")
     create_savepoint("words", here / "shared", "v1")
-    assert call("plan", ".headrace/words", new).stdout.endswith("resume: headrace run new.py\n")
-    assert call("plan", "shared", new).stdout.endswith("resume: headrace run new.py --checkpoint shared\n")
-    lines = call("plan", "shared.savepoints/v1", new).stdout.splitlines()
+    assert call("diff", ".headrace/words", new).stdout.endswith("resume: headrace run new.py\n")
+    assert call("diff", "shared", new).stdout.endswith("resume: headrace run new.py --checkpoint shared\n")
+    lines = call("diff", "shared.savepoints/v1", new).stdout.splitlines()
     place = f"--checkpoint {here / 'shared'}"
     assert lines[-2:] == [
         f"restore: headrace savepoint restore new.py v1 {place}",
@@ -83,6 +83,6 @@ def test_next_commands_name_the_checkpoint_directory_and_the_savepoint(
 
 def test_directory_without_a_checkpoint_is_an_error(call: Call, here: Path) -> None:
     (here / "empty").mkdir()
-    done = call("plan", "empty", "good.py")
+    done = call("diff", "empty", "good.py")
     assert done.returncode == 2
     assert "there is no checkpoint" in done.stderr

@@ -1,4 +1,4 @@
-"""`headrace plan`: compare two versions of a pipeline before one replaces the other."""
+"""`headrace diff`: compare two versions of a pipeline before one replaces the other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STYLES = {
 _WORDS = {"replay": "needs a replay"}
 
 
-def plan(
+def diff(
     old: Annotated[
         Path,
         typer.Argument(metavar="OLD", help="The running version: its file, or its checkpoint directory."),
@@ -48,15 +48,15 @@ def plan(
 
     For example:
 
-    - `headrace plan fraud.yaml fraud-v2.yaml`
-    - `headrace plan .headrace/fraud fraud-v2.yaml --json`
+    - `headrace diff fraud.yaml fraud-v2.yaml`
+    - `headrace diff .headrace/fraud fraud-v2.yaml --json`
     """
     from headrace.checkpoints.comparison import compare
     from headrace.checkpoints.planned_state import state_of_checkpoint, state_of_plan
     from headrace.cli.loading import load_one
 
-    graph = load_one(new, pipeline).check()
-    before = state_of_checkpoint(old) if old.is_dir() else state_of_plan(load_one(old, pipeline).check())
+    graph = load_one(new, pipeline)._plan()
+    before = state_of_checkpoint(old) if old.is_dir() else state_of_plan(load_one(old, pipeline)._plan())
     comparison = compare(before, graph)
     if json:
         show_json({"verdict": comparison.verdict, **asdict(comparison)})

@@ -1,4 +1,4 @@
-"""`headrace document`: print a pipeline as YAML."""
+"""`headrace to-yaml`: print a pipeline as YAML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from headrace.cli.options import PipelineFile, PipelineName
 
 
-def document(file: PipelineFile, pipeline: PipelineName = None) -> None:
+def to_yaml(file: PipelineFile, pipeline: PipelineName = None) -> None:
     """Print a pipeline as a YAML document with the same plan.
 
     Useful for pipelines in Python; a YAML document is printed in its shortest form. Environment variables are
@@ -15,7 +15,7 @@ def document(file: PipelineFile, pipeline: PipelineName = None) -> None:
 
     For example:
 
-    - `headrace document fraud.py > fraud.yaml`
+    - `headrace to-yaml fraud.py > fraud.yaml`
     """
     from headrace.cli.loading import load_one
 
