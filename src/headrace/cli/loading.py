@@ -1,4 +1,4 @@
-"""Load pipelines from files: run a Python file under `collecting()`, or read a YAML document.
+"""Load pipelines from files: run a Python file under `collecting()`, or read a document or SQL statements.
 
 Errors in a user's file are reported with the file and line of the user's code, without frames of this
 package.
@@ -25,7 +25,8 @@ from headrace.errors import (
 )
 from headrace.streams.pipeline import Pipeline, collecting
 
-PYTHON, YAML = (".py",), (".yaml", ".yml")
+PYTHON, YAML, SQL = (".py",), (".yaml", ".yml"), (".sql",)
+SUFFIXES = (*PYTHON, *YAML, *SQL)
 _PACKAGE = str(Path(__file__).parent.parent)
 _PLACE_OF_MODULE = re.compile(r" \((/[^)]*|unknown location)\)$")
 _FRAMES = 4
@@ -42,6 +43,8 @@ def load_all(path: Path) -> list[Pipeline]:
     _check_readable(path)
     if path.suffix.lower() in YAML:
         return [Pipeline.from_yaml(path)]
+    if path.suffix.lower() in SQL:
+        return [Pipeline.from_sql(path)]
     pipelines = _execute(path)
     if not pipelines:
         hint = 'build one at the top level: fraud = Pipeline("fraud"), not inside a function or an `if`'
@@ -70,19 +73,19 @@ def load_one(path: Path, name: str | None = None) -> Pipeline:
 
 def _check_readable(path: Path) -> None:
     if path.is_dir():
-        inside = [file.name for file in sorted(path.iterdir()) if file.suffix.lower() in (*PYTHON, *YAML)]
-        hint = f"name a file in it: {path / inside[0]}" if inside else "it has no .py or .yaml file"
+        inside = [file.name for file in sorted(path.iterdir()) if file.suffix.lower() in SUFFIXES]
+        hint = f"name a file in it: {path / inside[0]}" if inside else "it has no .py, .yaml or .sql file"
         raise LoadError("it is a directory", where=str(path), hint=hint)
     if not path.exists():
         beside = sorted(file.name for file in path.parent.glob("*")) if path.parent.is_dir() else []
-        known = [name for name in beside if name.endswith((*PYTHON, *YAML))]
+        known = [name for name in beside if name.endswith(SUFFIXES)]
         hint = did_you_mean(path.name, known) if known else f"the current directory is {Path.cwd()}"
         raise LoadError("no such file", where=str(path), hint=hint)
-    if path.suffix.lower() not in (*PYTHON, *YAML):
+    if path.suffix.lower() not in SUFFIXES:
         raise LoadError(
-            f"expected a .py, .yaml or .yml file, got {path.suffix or 'no suffix'}",
+            f"expected a .py, .yaml, .yml or .sql file, got {path.suffix or 'no suffix'}",
             where=str(path),
-            hint="a pipeline is a Python file or a YAML document",
+            hint="a pipeline is a Python file, a YAML document or a script of SQL statements",
         )
     if not os.access(path, os.R_OK):
         raise LoadError("it cannot be read", where=str(path), hint=f"chmod u+r {path}")

@@ -176,14 +176,16 @@ class _Join:
             what = f"the join has no {missing} bound of the event times, so its state would grow without end"
             raise refuse(self.place, what, _REGULAR)
         bounds = [f"{'-' if bound < 0 else ''}{duration_text(abs(bound))}" for bound in (lower, upper)]
-        return self._add({"within": bounds})
+        left, right = (self._with_time(relation) for relation in (self.source.relation, self.right))
+        timed = replace(self, source=replace(self.source, relation=left), right=right)
+        return timed._add({"within": bounds})
 
     def regular(self) -> Source:
         """Add a join of the current rows of both sides; the right one is a table."""
         if self.right.changes != "table" or self.conditions.others or self.side in ("semi", "anti"):
             raise refuse(self.place, "a join of streams without bounds keeps all rows for ever", _REGULAR)
         joined = self._add({"at": "live"})
-        return joined.with_relation(replace(joined.relation, changes="table", times=()))
+        return joined.with_relation(replace(joined.relation, changes="table", times=(), marked=True))
 
     def with_version(self, version: exp.Expr) -> Source:
         """Add a join with a table as of a time: `FOR SYSTEM_TIME AS OF`."""
@@ -267,6 +269,13 @@ class _Join:
         step = self._add_step("join", {"from": left_ref, "join": join})
         joined = Relation(step, columns, changes=relation.changes, side_outputs={"late": step})
         return replace(self.source, relation=joined, scope=self._scope(self.right, renames))
+
+    def _with_time(self, relation: Relation) -> Relation:
+        """Return the relation with processing time if its event time is that of the clock."""
+        if relation.times or not relation.clock:
+            return relation
+        step = self._add_step("processing_time", {"from": relation.ref, "processing_time": True})
+        return replace(relation, ref=step)
 
     def _scope(self, right: Relation, renames: Mapping[str, str]) -> Scope:
         """Return the names of a joined row."""

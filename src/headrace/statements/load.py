@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,13 @@ from headrace.statements.queries import QueryBuilder
 from headrace.statements.relations import Relation, quote
 from headrace.statements.tokens import Cursor, Script, split_statements
 from headrace.steps.base import NAME
+from headrace.steps.facts import CHANGE
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.load import read_tree
 from headrace.yaml.parsing import expand_tree
 
+_NOT_NULL = re.compile(r"\s+not\s+null\b", re.IGNORECASE)
+"""A constraint inside a type, which schemas do not have."""
 _SETTINGS = ("name",)
 _SOURCE_KEYS = ("format", "on_error")
 
@@ -86,6 +90,8 @@ class _ScriptBuilder:
         self._catalog: dict[str, Relation] = {}
         self._sinks: dict[str, Create] = {}
         self._inserts: dict[str, list[str]] = {}
+        self._failed: set[str] = set()
+        """The sinks with a query that was refused."""
         self._places: dict[str, str] = {}
         self._queries = QueryBuilder(script, self.draft, self._catalog)
         self._bare: list[Query] = []
@@ -106,6 +112,8 @@ class _ScriptBuilder:
             self._attempt_console(query)
         for name, create in self._sinks.items():
             inputs = self._inserts.get(name, [])
+            if name in self._failed:
+                continue
             if not inputs:
                 self.draft.fail(
                     create.name.where, f"nothing is written to the sink `{name}`", "add INSERT INTO"
@@ -121,6 +129,7 @@ class _ScriptBuilder:
                 self._set(statement)
             case Create(kind="sink"):
                 self._claim(statement.name)
+                self._endpoint(statement)
                 self._sinks[statement.name.text] = statement
                 if statement.query:
                     self._insert(Insert(statement.name, (), statement.query))
@@ -166,17 +175,17 @@ class _ScriptBuilder:
         entry, kind = self._endpoint(create)
         roles = connector(kind).roles
         declared = [column for column in create.columns if column.expression is None]
-        schema = ", ".join(f"{quote(column.name.text)} {column.type}" for column in declared)
+        schema = ", ".join(f"{quote(c.name.text)} {_NOT_NULL.sub('', c.type)}" for c in declared)
         if schema:
             entry["schema"] = Placed(schema, create.columns[0].name.where)
         lookup = None
         if create.kind == "table" and "table" in roles and "source" not in roles:
             columns = tuple(column.name.text for column in declared)
-            lookup = _lookup_options(entry, kind)
+            lookup = dict(entry)
             self._catalog[name.lower()] = Relation(name, columns, lookup=lookup)
             return
-        if create.kind == "table" and "table" in roles:
-            lookup = _lookup_options(entry, kind)
+        if create.kind == "table" and "table" in roles and kind != "memory":  # its rows arrive during the run
+            lookup = dict(entry)
         self._stream(create, entry, lookup, where)
 
     def _stream(self, create: Create, entry: dict[str, Any], lookup: Any, where: str) -> None:
@@ -223,6 +232,7 @@ class _ScriptBuilder:
             times=(time["column"].text,) if time is not None else (),
             clock=clock,
             changes="table" if is_table else "none",
+            marked=is_table,
             key=tuple(key.text for key in create.key),
             lookup=lookup,
             side_outputs={"dead_letters": name},
@@ -301,13 +311,24 @@ class _ScriptBuilder:
             if list(relation.columns) != columns:
                 self._rename(name, relation, columns, insert.sink.where)
 
+    def _check_rows(self, sink: Create, relation: Relation, where: str) -> None:
+        """Refuse rows that replace earlier ones in a sink that would keep all of them."""
+        keyless = not sink.key and "key" not in sink.options and sink.options["connector"].text != "console"
+        if keyless and relation.changes == "table" and not relation.marked:
+            raise refuse(
+                where,
+                f"rows of the query replace earlier ones, but the sink `{sink.name}` has no key",
+                "add PRIMARY KEY (column) with the keys of GROUP BY",
+            )
+
     def _rename(self, name: str, relation: Relation, columns: list[str], where: str) -> None:
         """Give the columns of a query the names that its sink declares."""
         section = self.draft.sections["steps"]
         inner = self.draft.new_name(name, "query")
         section[inner] = section.pop(name)
         pairs = zip(columns, relation.columns or (), strict=True)
-        self.draft.add("steps", name, where, {"from": inner, "select": {to: quote(of) for to, of in pairs}})
+        selected = {to: quote(of) for to, of in pairs} | ({CHANGE: CHANGE} if relation.marked else {})
+        self.draft.add("steps", name, where, {"from": inner, "select": selected})
 
     def _union(self, sink: str, inputs: list[str]) -> str:
         if len(inputs) == 1:
@@ -342,10 +363,6 @@ def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
         else:
             result[name] = value
     return result
-
-
-def _lookup_options(entry: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    return dict(entry)
 
 
 def _is_clock(expression: str) -> bool:

@@ -15,6 +15,9 @@ from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
 from headrace.statements.scope import Scope, is_aggregate
 from headrace.statements.syntax import Emit, Select, parse_query
 from headrace.statements.tokens import Script
+from headrace.steps.facts import CHANGE
+
+_STALE = "a pane that no longer satisfies the condition would leave an earlier one in the results"
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -111,6 +114,9 @@ class SelectBuilder:
         """Return the name and the relation of an item in `FROM`."""
         from sqlglot import expressions as exp
 
+        if node.alias_column_names:
+            hint = "name the columns in the query"
+            raise refuse(self.where, "names of columns after an alias are not supported", hint)
         if isinstance(node, exp.Subquery):
             alias = node.alias or "subquery"
             inner = self.draft.new_name(self.name, "query")
@@ -146,6 +152,8 @@ class SelectBuilder:
         if ranks.over_windows(tree):
             return ranks.build_over(self, tree, source)
         entry: dict[str, Any] = {"from": source.relation.ref}
+        if source.where and source.relation.replaces:
+            raise refuse(self.where, _STALE, "add RETRACTING to EMIT of the view")
         if source.where:
             entry["where"] = self.all_of(source.scope, source.where)
         group = tree.args.get("group")
@@ -171,7 +179,7 @@ class SelectBuilder:
             (name, str(text)) for name, text in items
         ]
         if not passes_all and items:
-            entry["select"] = dict(items)
+            entry["select"] = dict(items) | ({CHANGE: CHANGE} if relation.marked else {})
         if list(entry) == ["from"]:
             entry["where"] = "true"
         self.queries.add(self.name, self.where, entry)
@@ -188,6 +196,8 @@ class SelectBuilder:
             clock=tuple(name for name in names if relation.is_clock(name)),
             changes=relation.changes,
             key=key if all(key) else (),
+            marked=relation.marked,
+            replaces=relation.replaces,
         )
 
     def items(self, tree: exp.Select, scope: Scope) -> list[tuple[str, Placed]]:
@@ -239,6 +249,9 @@ class SelectBuilder:
         selected = results.select(tree)
         having = tree.args.get("having")
         condition = None
+        replaces = bool(emit) and emit.mode in ("", "accumulating") and grouping.window is not None
+        if having is not None and replaces:
+            raise refuse(self.where, _STALE, "add RETRACTING to EMIT")
         if having is not None:
             condition = Placed(results.text(having.this), source.scope.place_of(having.this))
         if not results.aggregates:
@@ -272,6 +285,7 @@ class SelectBuilder:
             times=times,
             changes="table" if updating else "none",
             key=key if all(key) else (),
+            replaces=replaces,
             side_outputs=outputs,
         )
 
@@ -305,6 +319,9 @@ class SelectBuilder:
             inner = self.draft.new_name(self.name, "query")
             relations.append(self.inner(inner, part))
         first = relations[0]
+        if any(relation.changes == "table" for relation in relations):
+            what = "UNION of rows that replace earlier ones is not supported"
+            raise refuse(self.where, what, "write each query to the sink with an INSERT of its own")
         if any(relation.columns is None for relation in relations):
             raise refuse(
                 self.where, "UNION needs queries with known columns", "name the columns instead of *"
@@ -318,13 +335,10 @@ class SelectBuilder:
         name = self.draft.new_name(self.name, "union") if distinct else self.name
         self.queries.add(name, self.where, {"union": aligned, **({} if distinct else {"where": "true"})})
         if distinct:
-            if any(relation.changes == "table" for relation in relations):
-                raise refuse(self.where, "UNION over rows that change is not supported", "use UNION ALL")
             self.queries.add(
                 self.name, self.where, {"from": name, "distinct": {"on": list(first.columns or ())}}
             )
-        changes = "table" if any(relation.changes == "table" for relation in relations) else "none"
-        return Relation(self.name, first.columns, times=first.times, changes=changes)  # type: ignore[arg-type]
+        return Relation(self.name, first.columns, times=first.times)
 
     def _align(self, relation: Relation, first: Relation) -> str:
         if relation.columns == first.columns:
@@ -360,7 +374,11 @@ class SelectBuilder:
     def _refuse_clauses(self, tree: exp.Select) -> None:
         from sqlglot import expressions as exp
 
+        if (part := tree.find(exp.TableSample, exp.Pivot, exp.Hint)) is not None:
+            raise refuse(self.place_of(part), f"{part.key.upper()} is not supported", "leave it out")
         for key, what in (
+            ("windows", "WINDOW"),
+            ("fetch", "FETCH"),
             ("qualify", "QUALIFY"),
             ("sort", "SORT BY"),
             ("cluster", "CLUSTER BY"),

@@ -10,6 +10,7 @@ from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.steps.facts import CHANGE
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -93,19 +94,23 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
     keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
     step, relation = _top_n(builder, source, order, ranked.n, keys)
     columns = tuple(dict.fromkeys((*keys, *(relation.columns or ()))))
-    table = Relation(step, columns, formulas={ranked.rank: "rank"}, changes="table", key=(*keys, ranked.rank))
+    table = Relation(
+        step, columns, formulas={ranked.rank: "rank"}, changes="table", key=(*keys, ranked.rank), marked=True
+    )
     outer = Source.of(tree.args["from_"].this.alias or "", table, builder.where)
     return builder.project(tree, outer, list(ranked.others))
 
 
 def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
     """Add the steps of `ORDER BY ... LIMIT n`."""
+    from sqlglot import expressions as exp
+
     from headrace.statements.joins import Source
 
     order, limit = tree.args.get("order"), tree.args.get("limit")
     if order is None:
         raise refuse(builder.where, "LIMIT without ORDER BY has no end over a stream", _ORDER_HINT)
-    if limit is None or not limit.expression.name.isdigit():
+    if not isinstance(limit, exp.Limit) or not limit.expression.name.isdigit():
         raise refuse(builder.where, "a stream has no end, so its rows cannot be sorted", _ORDER_HINT)
     plain = tree.copy()
     plain.set("order", None)
@@ -114,9 +119,9 @@ def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
     source = Source.of("", inner, builder.where)
     step, relation = _top_n(builder, source, order, int(limit.expression.name), {})
     columns = relation.columns or ()
-    selected = {name: quote(name) for name in columns}
+    selected = {name: quote(name) for name in (*columns, CHANGE)}
     builder.queries.add(builder.name, builder.where, {"from": step, "select": selected})
-    return Relation(builder.name, columns, changes="table")
+    return Relation(builder.name, columns, changes="table", marked=True)
 
 
 def _top_n(

@@ -36,6 +36,10 @@ class Relation:
     """`table` if rows replace earlier ones."""
     key: tuple[str, ...] = ()
     """The columns that identify a row of a table."""
+    marked: bool = False
+    """True if the rows of a table have the column `change`."""
+    replaces: bool = False
+    """True for panes that replace earlier ones without retracting them."""
     window: Window | None = None
     """The window function of `FROM TUMBLE(...)`, until a `GROUP BY` uses it."""
     windowed: bool = False

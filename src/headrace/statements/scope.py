@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headrace.errors import did_you_mean
+from headrace.errors import did_you_mean, nearest
 from headrace.sql.functions import spark_functions
 from headrace.statements.draft import refuse
 from headrace.statements.relations import Relation, quote
@@ -20,8 +20,6 @@ _FUNCTIONS = {
     "regexp": "rlike",
     "ucase": "upper",
     "lcase": "lower",
-    "latest_by_offset": "last",
-    "earliest_by_offset": "first",
     "json_value": "get_json_object",
 }
 """Functions of Flink, ksqlDB and Azure that Spark has under another name."""
@@ -88,11 +86,12 @@ class Scope:
                 return _raw(text)
             if isinstance(part, exp.Column) and not part.is_star:
                 return _raw(self.resolve(part))
-            if isinstance(part, exp.Anonymous) and (name := _FUNCTIONS.get(part.name.lower())):
+            if isinstance(part, exp.Anonymous):
+                self._check_function(part)
+                name = _FUNCTIONS.get(part.name.lower(), part.name)
                 return exp.Anonymous(this=name, expressions=part.expressions)
             return part
 
-        self._check_functions(node)
         return str(node.copy().transform(transform).sql(dialect="spark"))
 
     def place_of(self, node: exp.Expr) -> str:
@@ -108,14 +107,12 @@ class Scope:
         line, column = min(places)
         return f"{file}:{line}:{column}"
 
-    def _check_functions(self, node: exp.Expr) -> None:
-        from sqlglot import expressions as exp
-
-        for call in node.find_all(exp.Anonymous):
-            name = call.name.lower()
-            if name not in spark_functions() and name not in _FUNCTIONS:
-                hint = did_you_mean(name, spark_functions())
-                raise refuse(self.place_of(node), f"unknown function `{call.name}`", hint)
+    def _check_function(self, call: exp.Anonymous) -> None:
+        name = call.name.lower()
+        if name not in spark_functions() and name not in _FUNCTIONS:
+            near = nearest(name, sorted(spark_functions()))
+            hint = f"did you mean `{near}`?" if near else "the functions are those of Spark SQL"
+            raise refuse(self.place_of(call), f"unknown function `{call.name}`", hint)
 
     def _in(self, relation: str, name: str) -> str | None:
         key = next((k for k in self.renamed if k[0] == relation and k[1].lower() == name.lower()), None)

@@ -57,6 +57,9 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
     from sqlglot import expressions as exp
     from sqlglot.errors import ParseError
 
+    if tokens[0].text.upper() not in ("SELECT", "WITH", "("):
+        what = f"expected a query, got `{tokens[0].text}`"
+        raise DocumentError([Problem(script.place(tokens[0]), what, "such as SELECT * FROM tx")])
     body, emit = _split_emit(script, list(tokens))
     words = _prepare(script, body)
     try:

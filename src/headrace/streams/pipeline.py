@@ -119,6 +119,28 @@ class Pipeline:
             raise clean_traceback(error) from None
 
     @classmethod
+    def from_sql(cls, path: str | Path, /, *, environment: Mapping[str, str] | None = None) -> Pipeline:
+        """Read a pipeline from a file of SQL statements.
+
+        The pipeline has the name of `SET 'name' = ...`, or that of the file.
+
+        Args:
+            path: the file.
+            environment: the variables, such as `${KAFKA:-localhost:9092}`; default: the environment of the
+                process.
+
+        Raises:
+            DocumentError: the file cannot be read, or a statement is invalid; every error has line and
+                column.
+        """
+        from headrace import statements
+
+        try:
+            return cls._from_graph(statements.load(path, environment=environment))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
+
+    @classmethod
     def _from_graph(cls, graph: Graph, /) -> Pipeline:
         """Return a pipeline with the nodes of a plan."""
         pipeline = cls(graph.name)

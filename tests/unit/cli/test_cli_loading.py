@@ -114,7 +114,7 @@ def test_two_pipelines_of_one_name_can_not_be_distinguished(write: Write) -> Non
         ),
         ("import.py", "from headrace import Pipelin\n", "cannot import name 'Pipelin' from 'headrace'"),
         ("inside.py", "import headrace.nope\n", "ModuleNotFoundError: No module named 'headrace.nope'"),
-        ("pipe.txt", "", "pipe.txt: expected a .py, .yaml or .yml file, got .txt"),
+        ("pipe.txt", "", "pipe.txt: expected a .py, .yaml, .yml or .sql file, got .txt"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_reported_by_its_line(
@@ -152,5 +152,5 @@ def test_a_directory_names_a_file_in_it(here: Path) -> None:
     with pytest.raises(LoadError, match=r"it is a directory\n  hint: name a file in it: good.py"):
         load_all(Path())
     (here / "empty").mkdir()
-    with pytest.raises(LoadError, match=r"it has no .py or .yaml file"):
+    with pytest.raises(LoadError, match=r"it has no .py, .yaml or .sql file"):
         load_all(Path("empty"))
