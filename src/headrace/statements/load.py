@@ -300,7 +300,10 @@ class _ScriptBuilder:
             column.name.text for column in create.columns
         ]
         self._inserts[sink].append(name)
+        self._failed.add(sink)
         relation = self._queries.build(name, insert.query, insert.sink.where)
+        self._check_rows(create, relation, insert.sink.where)
+        self._failed.discard(sink)
         if columns and relation.columns is not None:
             if len(columns) != len(relation.columns):
                 raise refuse(
