@@ -77,7 +77,10 @@ def test_job_is_built_in_the_flow_with_the_mouse_and_submitted(service_url: str,
 def drag(page: Page, source: str, output: str, target: str, entry: str) -> None:
     """Drag from an output handle to an input handle."""
     place = "#flow .react-flow__handle[data-nodeid='{}'][data-handleid='{}']"
-    boxes = [page.locator(place.format(*ends)).bounding_box() for ends in ((source, output), (target, entry))]
+    handles = [page.locator(place.format(*ends)) for ends in ((source, output), (target, entry))]
+    boxes = [handle.bounding_box() for handle in handles]
+    while boxes != (boxes := [handle.bounding_box() for handle in handles]):
+        page.wait_for_function("() => new Promise(requestAnimationFrame)")  # the layout is still moving
     (x0, y0), (x1, y1) = [(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in boxes if box]
     page.mouse.move(x0, y0)
     page.mouse.down()
