@@ -125,7 +125,7 @@ def accepted_environment() -> Mapping[str, str]:
 
 def spark_settings() -> dict[str, str]:
     """Return the Spark settings of a job, which hold the restriction in force also inside Spark."""
-    path = {f"spark.executorEnv.{SAFE_PATH}": "1"}
+    path = {f"spark.executorEnv.{SAFE_PATH}": "1"} if SAFE_PATH in os.environ else {}
     return path if current_code() else path | {"spark.sql.runSQLOnFiles": "false"}
 
 
