@@ -6,9 +6,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import PlanError, Problem
+from headrace.lowering.dispatch import select_output
 from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, ROUTE
 from headrace.lowering.joins.joins import join_output
-from headrace.lowering.lookups.frames import lookup_output
 from headrace.lowering.sql_queries import run_query
 from headrace.lowering.tables.changes import label_panes
 from headrace.lowering.tables.joins import table_join_output
@@ -18,18 +18,16 @@ from headrace.steps.expressions import hidden_key
 from headrace.steps.facts import LATE_COLUMNS, late_columns
 from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.rows.lookup import Lookup
 from headrace.steps.rows.route import Route
 from headrace.steps.stateful.window import WindowAggregate
 from headrace.steps.tables.join import TableJoin
 
 
+@select_output.register(Node)
 def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     """Return the rows of one output from the frame of a step."""
     if isinstance(node, Route):
         return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
-    if isinstance(node, Lookup):
-        return lookup_output(node, ref, raw)
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
         rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")

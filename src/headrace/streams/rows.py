@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from headrace.connectors.base import Connector, Load, WriteMode
-from headrace.durations import Duration, microseconds
+from headrace.durations import Duration
 from headrace.errors import NoEventTimeError, OptionError, RenamedError
 from headrace.formats import Format
+from headrace.lookups.declare import Lookup, LookupHow, OnMiss
 from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
 from headrace.steps.expressions import column_names, expression_of, to_named_expressions
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
-from headrace.steps.rows.lookup import LookupHow, OnMiss, lookup_node
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -76,9 +76,9 @@ class Stage:
         how: LookupHow = "left",
         load: Load = "table",
         refresh: Duration | None = None,
-        cache: int | None = None,
-        ttl: Duration | None = None,
-        concurrency: int | None = None,
+        cache: int = 10_000,
+        ttl: Duration = "1 minute",
+        concurrency: int = 8,
         on_miss: OnMiss | None = None,
     ) -> Self:
         """Add the columns of the table row with the same `on` columns; a null key has no match.
@@ -101,12 +101,7 @@ class Stage:
             on_miss: `null`, `drop` or `dead_letter` for a row without a match; default: from `how`. Dead
                 letters have the columns of the row and `reason`.
         """
-        lengths = {"refresh": refresh, "ttl": ttl}
-        loading = {
-            option: None if length is None else microseconds(length, where=f"`{name}`: {option}")
-            for option, length in lengths.items()
-        }
-        node = lookup_node(
+        node = Lookup.of(
             name,
             self._ref,
             table,
@@ -115,10 +110,11 @@ class Stage:
             schema=schema,
             how=how,
             load=load,
+            refresh=refresh,
             cache=cache,
+            ttl=ttl,
             concurrency=concurrency,
             on_miss=on_miss,
-            **loading,
         )
         return self._then(node)
 

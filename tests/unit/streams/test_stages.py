@@ -254,7 +254,7 @@ def test_a_word_is_no_connector(tx: SourceStream) -> None:
         ),
         (lambda tx: tx.match_rules("m", rules="r.yaml", ordr="arrival"), "`m`: unknown option `ordr`"),
         (lambda tx: tx.map("m", print, output="a int", onerror="fail"), "`m`: unknown option `onerror`"),
-        (lambda tx: tx.lookup("m", 3, on="card"), "`m`: expected a table, got 3"),
+        (lambda tx: tx.lookup("m", 3, on="card"), "`m`: table: expected a table, got 3"),
         (lambda tx: triggers.repeatedly(3), "repeatedly: expected a trigger, got 3"),  # type: ignore[arg-type]
         (lambda tx: triggers.after_watermark(late=3), "after_watermark: late: expected a trigger"),  # type: ignore[arg-type]
     ],

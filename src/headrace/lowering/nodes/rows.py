@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.code.functions import apply_function
+from headrace.lowering.dispatch import lower
 from headrace.lowering.expressions import ROUTE, TIME, column, drop_hidden, hidden_columns
-from headrace.lowering.lookups.frames import apply_on_miss, join_table, read_by_key
-from headrace.lowering.nodes.dispatch import lower
 from headrace.lowering.sql_queries import run_query
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.steps.base import Node, Ref
@@ -17,7 +16,6 @@ from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.lookup import Lookup
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.sql import Sql
 from headrace.steps.rows.union import Union
@@ -95,17 +93,6 @@ def _route(node: Route, lowering: Lowering) -> DataFrame:
     for name, condition in node.branches:
         branch = branch.when(column(condition), F.lit(name))
     return frame.withColumn(ROUTE, branch)
-
-
-@lower.register(Lookup)
-def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
-    frame, where = lowering.frame(node.input), lowering.graph.where(node)
-    task = lowering.inputs.lookup_task(node)
-    if task is None:
-        rows = join_table(frame, node, lowering.inputs.table(node), where)
-    else:
-        rows = read_by_key(frame, node, task, where)
-    return apply_on_miss(node, rows, lowering.inputs.lookups.counts_of(node))
 
 
 @lower.register(Sql)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.code.processors import Wake, apply_processor
+from headrace.lowering.dispatch import lower
 from headrace.lowering.distinct import drop_duplicates
 from headrace.lowering.event_times import AHEAD
 from headrace.lowering.expressions import REFINED, TIME, add_keys, column, drop_hidden, name_columns
 from headrace.lowering.joins.joins import join_streams
-from headrace.lowering.nodes.dispatch import lower
 from headrace.lowering.patterns.match_recognize import find_row_patterns, select_input
 from headrace.lowering.patterns.matches import find_matches
 from headrace.lowering.patterns.rules import RuleStep

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated, Any
 
 from annotated_types import MinLen
@@ -100,28 +101,49 @@ Rows = Annotated[int, Expected("a whole number of rows")]
 Number = Annotated[float, PlainValidator(_parse_number), WithJsonSchema({"type": "number"})]
 
 
-def _parse_duration(value: Any) -> int:
-    if not isinstance(value, str) or not value.strip():
-        raise invalid("a duration", kind=EXPECTED_TEXT)
-    return collect_errors(microseconds, value)
+class Length(int):
+    """A duration in microseconds. It is validated from text or a `timedelta`, and written as text.
+
+    A plain number is not a duration, because it has no unit.
+    """
+
+    @classmethod
+    def parse(cls, value: Any) -> Length:
+        """Return the duration that a user has written.
+
+        Raises:
+            PydanticCustomError: the value is not a duration.
+        """
+        if isinstance(value, Length):
+            return value
+        if not isinstance(value, timedelta) and not (isinstance(value, str) and value.strip()):
+            raise invalid("a duration", kind=EXPECTED_TEXT)
+        return cls(collect_errors(microseconds, value))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(duration_text)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: Any) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "pattern": r"[0-9]\s*[a-zA-Z]+|\$\{",
+            "examples": ["30 seconds", "1 hour"],
+        }
 
 
-def _check_duration(value: Any) -> str:
-    _parse_duration(value)
-    return str(value)
-
-
-_DURATION = WithJsonSchema(
-    {"type": "string", "pattern": r"[0-9]\s*[a-zA-Z]+|\$\{", "examples": ["30 seconds", "1 hour"]}
-)
-Length = Annotated[int, PlainValidator(_parse_duration), PlainSerializer(duration_text), _DURATION]
-"""A duration; the value is in microseconds."""
-LengthText = Annotated[str, PlainValidator(_check_duration), _DURATION]
-"""A duration as text."""
+LengthText = Annotated[
+    str,
+    PlainValidator(lambda v: (Length.parse(v) and v) or v),
+    WithJsonSchema(Length.__get_pydantic_json_schema__(None, None)),
+]
 
 
 def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 Names = Annotated[
