@@ -10,7 +10,7 @@ from benchmarks.soak.pipeline import build
 
 from headrace.steps.base import Node
 from headrace.steps.endpoints.source import FrameSource
-from headrace.steps.kinds import step_models
+from headrace.steps.kinds import features, step_models
 
 
 def samples(disk_per_second: float) -> list[Sample]:
@@ -31,7 +31,9 @@ def test_samples_are_drawn(tmp_path: Path) -> None:
 
 def leaves(kind: type[Node]) -> Iterator[type[Node]]:
     """Yield the classes of steps without subclasses; the others are abstract."""
-    subclasses = [each for each in kind.__subclasses__() if each.__module__.startswith("headrace.")]
+    subclasses = [
+        each for each in kind.__subclasses__() if each.__module__.startswith(("headrace.steps.", *features()))
+    ]
     if not subclasses:
         yield kind
     for subclass in subclasses:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Annotated, Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from pydantic import (
     ConfigDict,
@@ -18,7 +18,6 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     ValidationError,
     ValidatorFunctionWrapHandler,
-    WithJsonSchema,
     create_model,
     model_serializer,
     model_validator,
@@ -36,8 +35,10 @@ from headrace.steps.grammar.step import Inputs, StepKeys, StepModel
 from headrace.steps.grammar.values import Length
 
 T = TypeVar("T")
-Input = Annotated[Ref, WithJsonSchema({})]
-"""An input of a step, which is no option of it."""
+if TYPE_CHECKING:
+    Input = Ref
+else:  # no option: it is not validated, and has no JSON Schema
+    Input = Any
 # The schema of a class is built when it is first used: triggers refer to kinds that are declared later.
 _CONFIG = ConfigDict(
     strict=True,
