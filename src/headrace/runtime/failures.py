@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from headrace.connectors.retry import find_problem
 from headrace.connectors.row_encoding import as_encoding_error
 from headrace.errors import HeadraceError, SourceError
+from headrace.lowering.code.aggregates import as_aggregate_error
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
-from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.spark.errors import describe_error, find_expression
 
 if TYPE_CHECKING:

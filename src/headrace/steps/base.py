@@ -67,6 +67,8 @@ class Node:
     """True for stateful kinds that accept changelogs: tables, and windows that fire more than once."""
     finds_patterns: ClassVar[bool] = False
     """True for the kinds that search rows for patterns."""
+    emits_panes: ClassVar[bool] = False
+    """True for windows, whose rows are panes."""
     row_by_row: ClassVar[bool] = False
     """True for stateless kinds that process each row of one input alone."""
     keeps_labels: ClassVar[bool] = False

@@ -101,7 +101,7 @@ class Stage:
             on_miss: `null`, `drop` or `dead_letter` for a row without a match; default: from `how`. Dead
                 letters have the columns of the row and `reason`.
         """
-        node = Lookup.of(
+        node = Lookup.create(
             name,
             self._ref,
             table,

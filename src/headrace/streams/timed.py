@@ -23,7 +23,7 @@ from headrace.streams.rows import Rows
 from headrace.streams.stream import Stream
 from headrace.streams.tables import Table, add_table_join
 from headrace.streams.windowed import WindowedStream, right_stream
-from headrace.windows import Window, state_ttl
+from headrace.windows import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -233,7 +233,7 @@ class TimedKeyedStream(KeyedStream):
                 punctuation and landmark. Rows that no pane has emitted are counted as expired. A key that
                 returns starts with window number 0.
         """
-        return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=state_ttl(ttl))
+        return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=ttl)
 
     def match(self, name: str, pattern: Pattern, /, **options: Unpack[MatchKeywords]) -> Matches:
         """Find a pattern in the rows of each key, in event-time order.

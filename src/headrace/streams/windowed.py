@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self
 
 from headrace.aggregates import Aggregate
+from headrace.durations import Duration
 from headrace.errors import OptionError
 from headrace.steps.base import Node, Ref
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.joins.sides import How
 from headrace.steps.joins.window_join import window_join
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.streams.rows import Rows, Stage, require_same_pipeline
-from headrace.triggers import Emission, EmitKeywords, emission
+from headrace.triggers import Emission, LateRows, Mode, Trigger
 from headrace.windows import Window
+from headrace.windows.declare import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -44,7 +45,7 @@ class WindowedStream(Stage):
         window: Window,
         emits: Emission | None = None,
         *,
-        ttl: int | None = None,
+        ttl: Duration | None = None,
     ) -> None:
         if not isinstance(window, Window):
             hint = 'such as windows.tumbling("10 minutes")'
@@ -55,7 +56,17 @@ class WindowedStream(Stage):
         self._emission = emits or Emission()
         self._ttl = ttl
 
-    def emit(self, **options: Unpack[EmitKeywords]) -> Self:
+    def emit(
+        self,
+        *,
+        early: Trigger | None = None,
+        late: Trigger | None = None,
+        trigger: Trigger | None = None,
+        lateness: Duration = "0 seconds",
+        mode: Mode = "accumulating",
+        allow_loss: bool = False,
+        late_rows: LateRows = "divert",
+    ) -> Self:
         """Set the trigger, lateness and accumulation mode.
 
         The default is one result per window, when the watermark passes its end.
@@ -69,7 +80,8 @@ class WindowedStream(Stage):
             allow_loss: accept a trigger that may leave rows unemitted.
             late_rows: `"divert"` to `.late`, or `"count"`: Spark's native operator drops and counts them.
         """
-        return self._copy(self._ref, emission(**options))
+        emits = Emission.create(early, late, trigger, lateness, mode, allow_loss, late_rows)
+        return self._copy(self._ref, emits)
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
         """Aggregate the rows of each window with Spark's aggregates or a `headrace.Aggregate`.
@@ -83,7 +95,15 @@ class WindowedStream(Stage):
         from headrace.streams.panes import Panes
 
         values = aggregate_expressions(name, aggregates)
-        node = WindowAggregate(name, self._ref, self._keys, self._window, self._emission, values, self._ttl)
+        node = WindowAggregate.create(
+            name,
+            self._ref,
+            keys=self._keys,
+            window=self._window,
+            emission=self._emission,
+            ttl=self._ttl,
+            aggregates=values,
+        )
         return Panes(self._pipeline, self._pipeline.add(node))
 
     def join(

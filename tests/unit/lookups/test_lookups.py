@@ -84,9 +84,9 @@ steps:
 
 def test_unknown_and_missing_options_of_the_model_are_named() -> None:
     with pytest.raises(OptionError, match="`home`: unknown option `cach`"):
-        Lookup.of("home", Ref("tx"), TABLE, on="card", cach=5)
+        Lookup.create("home", Ref("tx"), TABLE, on="card", cach=5)
     with pytest.raises(OptionError, match="`home`: option `on` is missing"):
-        Lookup.of("home", Ref("tx"), TABLE)
+        Lookup.create("home", Ref("tx"), TABLE)
 
 
 def test_document_has_the_options_of_a_lookup() -> None:

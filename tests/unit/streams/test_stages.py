@@ -11,13 +11,13 @@ from headrace import Pipeline, connect, patterns, triggers, windows
 from headrace.errors import NoEventTimeError, OptionError, PlanError, RenamedError
 from headrace.steps.base import Ref
 from headrace.steps.rows.columns import Where
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.streams.keyed import KeyedStream, Updates
 from headrace.streams.panes import Deduplicated, Panes
 from headrace.streams.pipeline import collecting
 from headrace.streams.stream import SourceStream, Stream
 from headrace.streams.timed import TimedKeyedStream, TimedStream
 from headrace.streams.windowed import WindowedStream
+from headrace.windows.declare import WindowAggregate
 
 
 @pytest.fixture
@@ -239,10 +239,6 @@ def test_a_word_is_no_connector(tx: SourceStream) -> None:
         (
             lambda tx: tx.window("1 minute"),
             "window: expected a window, got '1 minute'\n  hint: such as windows.t",
-        ),
-        (
-            lambda tx: tx.window(windows.tumbling("1 minute")).emit(latness="1 minute"),
-            "did you mean `lateness`?",
         ),
         (
             lambda tx: tx.window(windows.tumbling("1 minute")).emit(early=3),

@@ -50,6 +50,10 @@ def unwrap_errors() -> Iterator[None]:
         raise error.__cause__ or error from None
 
 
+class _Prepared(dict[str, Any]):
+    """Prepared values; pydantic validates a recursive type twice, for its reference and its definition."""
+
+
 class Grammar:
     """How a mapping of a document is read and written; pydantic models of both kinds share it."""
 
@@ -76,13 +80,15 @@ class Grammar:
     @classmethod
     def read(cls, value: Any, handler: Callable[[Any], Self]) -> Self:
         """Validate a value of a document, and report all its problems with their paths."""
+        if isinstance(value, _Prepared):
+            return handler(value)
         data = cls.prepare(value)
         empty = [key for key, item in data.items() if item is None and cls._is_optional(key)]
         details = [problem_at((key,), expect(f"a value for `{key}`", cls.example)) for key in empty]
         details += [cls._unknown_key(key) for key in data if key in cls.internal]
         try:
             values = {key: item for key, item in data.items() if key not in empty}
-            model = handler({**values, **cls.internal})
+            model = handler(_Prepared({**values, **cls.internal}))
             if not details:
                 model.check_values()
                 return model
@@ -242,9 +248,9 @@ class Written:
     write: Callable[[Any], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(
-            self.read,
-            handler.generate_schema(self.form),
+        return core_schema.lax_or_strict_schema(
+            core_schema.no_info_after_validator_function(self.read, handler.generate_schema(self.form)),
+            core_schema.any_schema(),  # a declaration in Python, which has been checked
             serialization=core_schema.plain_serializer_function_ser_schema(self.write),
         )
 
@@ -254,20 +260,22 @@ def write_as(model: type[DeclarationModel[T]]) -> Written:
     return Written(model, model.build, lambda declaration: model.from_values(declaration).document())
 
 
-class OneKey(DeclarationModel[T]):
+class OneKey(DocumentModel):
     """A mapping with exactly one of its keys, such as `{tumbling: 10 minutes}`.
 
     A bare word is a key without a value.
     """
 
+    model_config = ConfigDict(defer_build=True)
+
     bare: ClassVar[frozenset[str]] = frozenset()
     """The keys that need no value."""
 
     @property
-    def choice(self) -> tuple[str, Any]:
-        """The field that is set, and its value."""
+    def value(self) -> Any:
+        """The value of the key."""
         [name] = self.model_fields_set
-        return name, getattr(self, name)
+        return getattr(self, name)
 
     @classmethod
     def prepare(cls, value: Any) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class StepKeys(Grammar):
         def from_values(cls, source: Any) -> Self:
             """Return the model of a node."""
 
-        def document(self) -> Any:
+        def document(self, context: Any = None) -> Any:
             """Return the keys and their values."""
 
 

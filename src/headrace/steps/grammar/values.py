@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any
 
-from annotated_types import MinLen
+from annotated_types import Ge, MinLen
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     GetCoreSchemaHandler,
     PlainSerializer,
-    PlainValidator,
+    SerializationInfo,
     StrictBool,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -37,6 +37,8 @@ from headrace.steps.grammar.problems import (
     validation_error,
 )
 
+MICROSECONDS = "microseconds"
+"""The context of a document whose durations are numbers."""
 TEXT_SCHEMA: dict[str, Any] = {"type": "string"}
 NAMED_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": TEXT_SCHEMA, "minProperties": 1}
 
@@ -79,13 +81,6 @@ def _require_one(value: Any) -> Any:
     return value
 
 
-def _parse_number(value: Any) -> float:
-    try:
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
-    except ValueError:
-        raise expect("a number") from None
-
-
 Text = Annotated[str, AfterValidator(_require_text), Expected("text")]
 SqlText = Annotated[str, AfterValidator(_require_text), PlainSerializer(sql_text), Expected("Spark SQL text")]
 Condition = Annotated[SqlText, Expected("a condition in Spark SQL")]
@@ -97,8 +92,11 @@ Reference = Annotated[
     Expected("the name of a source or step, or an output such as `totals.late`"),
 ]
 Flag = Annotated[StrictBool, Expected("true or false")]
-Rows = Annotated[int, Expected("a whole number of rows")]
-Number = Annotated[float, PlainValidator(_parse_number), WithJsonSchema({"type": "number"})]
+Rows = Annotated[int, Ge(1), Expected("a whole number of rows, 1 or more")]
+
+
+def _write(length: int, info: SerializationInfo) -> str | int:
+    return length if info.context == MICROSECONDS else duration_text(length)
 
 
 class Length(int):
@@ -123,7 +121,7 @@ class Length(int):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(duration_text)
+            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(_write, info_arg=True)
         )
 
     @classmethod
@@ -135,11 +133,13 @@ class Length(int):
         }
 
 
-LengthText = Annotated[
-    str,
-    PlainValidator(lambda v: (Length.parse(v) and v) or v),
-    WithJsonSchema(Length.__get_pydantic_json_schema__(None, None)),
-]
+def _require_positive(length: Length) -> Length:
+    if length == 0:
+        raise expect("a duration above zero")
+    return length
+
+
+PositiveLength = Annotated[Length, AfterValidator(_require_positive)]
 
 
 def _as_list(value: Any) -> Any:

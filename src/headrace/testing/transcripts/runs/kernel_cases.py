@@ -14,9 +14,9 @@ from headrace.steps.facts import plain_column
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.event_time import EventTime
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.script import Restart, decodes, schema_of
+from headrace.windows.declare import WindowAggregate
 
 PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"})
 """Types with the same values in scripts, Python and results; other types need Spark and Arrow."""
