@@ -7,56 +7,11 @@ A trigger is evaluated once per window and micro-batch, after the rows of the mi
 AfterWatermark(early=Every(period='30 seconds'), late=AfterCount(rows=1))
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from headrace.errors import rename_hint
-from headrace.windows.triggers import (
-    AfterCount,
-    AfterWatermark,
-    AllOf,
-    AnyOf,
-    Emission,
-    Every,
-    InSequence,
-    LateRows,
-    Mode,
-    OrFinally,
-    Repeatedly,
-    Trigger,
-    after_count,
-    after_watermark,
-    all_of,
-    any_of,
-    every,
-    in_sequence,
-    or_finally,
-    repeatedly,
-)
-
-__all__ = [
-    "AfterCount",
-    "AfterWatermark",
-    "AllOf",
-    "AnyOf",
-    "Emission",
-    "Every",
-    "InSequence",
-    "LateRows",
-    "Mode",
-    "OrFinally",
-    "Repeatedly",
-    "Trigger",
-    "after_count",
-    "after_watermark",
-    "all_of",
-    "any_of",
-    "every",
-    "in_sequence",
-    "or_finally",
-    "repeatedly",
-]
+from headrace.windows.triggers import *  # noqa: F403 - this is the public path of that module
+from headrace.windows.triggers import __all__ as __all__
 
 if not TYPE_CHECKING:
     __getattr__ = rename_hint("triggers", {"each_of": "in_sequence(...)"})

@@ -23,6 +23,7 @@ from headrace.steps.expressions import (
 )
 from headrace.steps.facts import Change, Facts, late_facts
 from headrace.steps.grammar.declaration import Input, StepNode, declare
+from headrace.steps.grammar.problems import expect
 from headrace.steps.grammar.step import PaletteEntry
 from headrace.steps.grammar.values import Aggregates, KeyColumns, Length
 from headrace.steps.keyed import KeyedNode
@@ -31,12 +32,26 @@ from headrace.steps.tables.changelog import row_columns
 from headrace.steps.tables.retractions import describe_retractions, has_retractions, with_kept_values
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_arrival_order, note_unrouted
-from headrace.windows import Global, Landmark, Session, Sliding, Trailing, Tumbling
+from headrace.windows import (
+    AnyWindow,
+    Global,
+    Landmark,
+    Session,
+    Sliding,
+    Trailing,
+    Tumbling,
+)
 from headrace.windows.check import check_emission, check_retractions, check_ttl, late_trigger, moving_bounds
-from headrace.windows.kinds import AnyWindow, require_millisecond
 from headrace.windows.triggers import Emission, uses_clock
 
-Ttl = Annotated[Length, AfterValidator(require_millisecond)]
+
+def _require_millisecond(ttl: Length) -> Length:
+    if ttl < 1000:  # the resolution of the watermark
+        raise expect("a millisecond or more")
+    return ttl
+
+
+Ttl = Annotated[Length, AfterValidator(_require_millisecond)]
 
 
 @declare

@@ -1,11 +1,4 @@
-"""Triggers: when in processing time a window emits results; `Emission`: trigger, lateness and mode.
-
-A trigger is evaluated once per window and micro-batch, after the rows of the micro-batch.
-
->>> from headrace import triggers
->>> triggers.after_watermark(early=triggers.every("30 seconds"), late=triggers.after_count(1))
-AfterWatermark(early=Every(period='30 seconds'), late=AfterCount(rows=1))
-"""
+"""Triggers, and `Emission`: trigger, lateness and mode. Their public path is `headrace.triggers`."""
 
 from __future__ import annotations
 
@@ -22,6 +15,14 @@ from headrace.errors import OptionError
 from headrace.steps.grammar.declaration import Choice, Declaration, OneOf, declare
 from headrace.steps.grammar.problems import expect, invalid
 from headrace.steps.grammar.values import Expected, Flag, Length, PositiveLength, Rows
+
+# fmt: off
+__all__ = [
+    "AfterCount", "AfterWatermark", "AllOf", "AnyOf", "Emission", "Every", "InSequence", "LateRows", "Mode",
+    "OrFinally", "Repeatedly", "Trigger", "after_count", "after_watermark", "all_of", "any_of", "every",
+    "in_sequence", "or_finally", "repeatedly",
+]
+# fmt: on
 
 Mode = Literal["discarding", "accumulating", "retracting"]
 LateRows = Literal["divert", "count"]
