@@ -571,6 +571,11 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "  hint: such as {any_of: [{every: 1 minute}, {after_count: 100}]}",
     ),
     (
+        "or_finally without a list",
+        emit("{early: {or_finally: 5}}"),
+        "p.yaml:5:72: expected a list of two triggers, got `5`\n  hint: such as {or_finally: [trigger, until]}",
+    ),
+    (
         "or_finally with one trigger",
         emit("{early: {or_finally: [{after_count: 1}]}}"),
         "p.yaml:5:72: expected a list of two triggers, got 1\n  hint: such as {or_finally: [trigger, until]}",

@@ -322,11 +322,11 @@ class Emission(Declaration):
                 hint="early and late are short for trigger=after_watermark(early=..., late=...)",
             )
         implied = AfterCount(1) if self.lateness else None
-        given, late = self.trigger, self.late
-        if isinstance(given, AfterWatermark) and (given.late is not None or implied is None):
-            object.__setattr__(self, "early", given.early)
+        trigger, late = self.trigger, self.late
+        if isinstance(trigger, AfterWatermark) and (trigger.late is not None or implied is None):
+            object.__setattr__(self, "early", trigger.early)
             object.__setattr__(self, "trigger", None)
-            late = given.late
+            late = trigger.late
         object.__setattr__(self, "late", None if late == implied else late)
 
     @classmethod
