@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test versions coverage bench soak proofs delivery docs picture pictures matrix kernel archive scala servers clean
+.PHONY: help demo check lint unit test versions coverage bench soak proofs delivery damage docs picture pictures matrix api kernel archive scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -19,8 +19,8 @@ test: export UV_COMPILE_BYTECODE := 1
 SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl mosquitto:mosquitto redis-server:redis-server \
 	rabbitmq-server:rabbitmq-server chromium:chromium
 
-# Interpreters of the other supported versions, as Debian, python.org or pyenv install them.
-PYTHONS := $(wildcard $(foreach v,3.12 3.13,/usr/bin/python$(v) /usr/local/bin/python$(v) $(HOME)/.pyenv/versions/$(v).*/bin/python$(v)))
+# The other supported versions of Python.
+VERSIONS := 3.12 3.13
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -46,11 +46,18 @@ test: $(READY) ## run all tests, as CI does
 	$(RUN)/pytest $(TESTS)
 
 versions: kernel ## run the unit tests on the other supported versions of Python that are installed
-	@for python in $(PYTHONS); do \
-		environment=.tools/tests-$$(basename $$python); echo "$$python"; \
-		UV_PROJECT_ENVIRONMENT=$$environment $(UV) sync -q --locked --all-extras --python $$python; \
-		$$environment/bin/pytest -q -n 2 -m 'not slow' -p no:cacheprovider tests/unit; \
-	done
+	@failed=""; report=""; \
+	for version in $(VERSIONS); do \
+		if ! python=$$(ls -d $(HOME)/.pyenv/versions/$$version.*/bin/python$$version 2>/dev/null | tail -1 | grep . \
+			|| $(UV) python find -q --no-python-downloads --system $$version 2>/dev/null); then \
+			report="$$report$$version could not run: not installed\n"; continue; \
+		fi; \
+		echo "$$version: $$python"; environment=.tools/tests-$$version; \
+		if UV_PROJECT_ENVIRONMENT=$$environment $(UV) sync -q --locked --all-extras --python $$python \
+			&& $$environment/bin/pytest -q -n 2 -m 'not slow' -p no:cacheprovider tests/unit; \
+		then report="$$report$$version passed\n"; else report="$$report$$version failed\n"; failed=yes; fi; \
+	done; \
+	printf "$$report"; [ -z "$$failed" ]
 
 coverage: kernel servers archive ## run all tests and list the lines that they do not cover
 	$(RUN)/pytest $(TESTS) --cov=headrace --cov-report=term:skip-covered
@@ -72,6 +79,9 @@ delivery: proofs ## the proofs, then kill runs and brokers many times; updates t
 	$(RUN)/python -m tests.services.jobs.test_found_again 20
 	$(RUN)/python -m tests.spark.code.test_worker_kills
 
+damage: kernel ## damage every kind of file of a checkpoint; fails on wrong rows and on errors without a reason
+	$(RUN)/python -m tests.recovery.damage
+
 docs: $(READY) ## build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build --strict
 
@@ -84,6 +94,9 @@ pictures: kernel ## draw the time lines of the documentation from docs/transcrip
 matrix: kernel ## run every combination of windows and patterns on Spark; updates the matrices of the reference
 	$(RUN)/python -m tests.support.matrix kernel batch spark
 	$(RUN)/python -m tests.support.pattern_matrix kernel batch spark
+
+api: $(READY) ## write the public names and signatures into tests/public_api.txt
+	$(RUN)/python -m tests.support.public_api
 
 kernel: $(READY) ## compile the Scala kernel if it has changed
 	@$(RUN)/python -m headrace.spark.kernel_jar

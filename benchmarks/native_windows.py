@@ -78,8 +78,7 @@ def run_headrace(window: windows.Window, source: Path, place: Path) -> None:
     panes = (
         rows.event_time("ts", out_of_order="10 seconds")
         .key_by("key")
-        .window(window)
-        .emit(late_rows="count")
+        .window(window, engine="native")
         .aggregate("panes", n="count(*)", total="sum(value)")
     )
     panes.write("out", connect.files(path=str(place / "out"), format="parquet"))

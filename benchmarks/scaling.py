@@ -60,7 +60,7 @@ def run_scaled(place: Path, keys: int) -> DataFrame:
             f"batch {batch + 1}", lambda: pipeline.run(until="caught_up", checkpoint=place / "c", conf=CONF)
         )
         for target in STEPS[batch : batch + 1]:
-            rewrite = partial(repartition, pipeline.check(), place / "c", target)
+            rewrite = partial(repartition, pipeline._plan(), place / "c", target)
             time_call(f"to {target} partitions", rewrite)
     time_call("drain", lambda: pipeline.run(until="drained", checkpoint=place / "c", conf=CONF))
     return results(place)

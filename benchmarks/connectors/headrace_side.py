@@ -21,12 +21,12 @@ def filter_events(setting: Setting) -> Outcome:
 
 def tumbling(setting: Setting) -> Outcome:
     """Count and sum per key and minute; late rows go to a side output."""
-    return _tumbling(setting, "divert")
+    return _tumbling(setting, "kernel")
 
 
 def tumbling_counted(setting: Setting) -> Outcome:
     """Count and sum per key and minute; late rows are counted and dropped, as in Spark."""
-    return _tumbling(setting, "count")
+    return _tumbling(setting, "native")
 
 
 def to_kafka(setting: Setting) -> Outcome:
@@ -58,15 +58,12 @@ def _to_postgres(setting: Setting, key: tuple[str, ...]) -> Outcome:
     return _run(setting, pipeline, events, sink)
 
 
-def _tumbling(setting: Setting, late_rows: Literal["divert", "count"]) -> Outcome:
+def _tumbling(setting: Setting, engine: Literal["kernel", "native"]) -> Outcome:
     pipeline, events = _read(setting)
     timed_rows = events.with_columns(at="timestamp_millis(ts)").event_time("at", out_of_order=DISORDER)
-    windowed = timed_rows.key_by("k").window(windows.tumbling("1 minute"))
-    return _run(
-        setting,
-        pipeline,
-        windowed.emit(late_rows=late_rows).aggregate("sums", n="count(*)", total="sum(v)"),
-    )
+    keyed, minute = timed_rows.key_by("k"), windows.tumbling("1 minute")
+    windowed = keyed.window(minute, engine="native") if engine == "native" else keyed.window(minute)
+    return _run(setting, pipeline, windowed.aggregate("sums", n="count(*)", total="sum(v)"))
 
 
 def _read(setting: Setting) -> tuple[Pipeline, Stream]:

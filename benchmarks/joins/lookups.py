@@ -74,7 +74,7 @@ def _looked_up(setting: Setting, table: Connector) -> Outcome:
     source = connect.kafka(servers=setting.servers, topic=setting.topic, max_per_batch=setting.batch)
     rows = pipeline.read("payments", source, format="json", schema=PAYMENTS).select("card", "amount")
     schema = CARDS if table.kind == "redis" else None
-    measured = rows.lookup("cards", table, on="card", load="key", how="inner", cache=0, schema=schema)
+    measured = rows.lookup("cards", table, on="card", load="key", on_miss="drop", cache=0, schema=schema)
     sink = NoopSink()
     measured.write("out", sink)
     taken = measure_run(setting, lambda: pipeline.run(until="caught_up", checkpoint=setting.checkpoint()))

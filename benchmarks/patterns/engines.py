@@ -103,7 +103,7 @@ def session(setting: Settings) -> Any:
 
     pipeline, _ = headrace_side.job(setting.servers, setting.topic, setting.epoch)
     conf = {"spark.driver.memory": MEMORY, "spark.ui.enabled": "false"}
-    return open_session("cards", master=MASTER, conf=conf, jars=jars_for(pipeline.check().connectors))
+    return open_session("cards", master=MASTER, conf=conf, jars=jars_for(pipeline._plan().connectors))
 
 
 def headrace(setting: Settings, spark: Any, engine: str = "headrace", rules: int = 0) -> Result:

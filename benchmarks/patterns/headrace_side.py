@@ -7,8 +7,7 @@ from pathlib import Path
 
 from benchmarks.noop_sink import NoopSink
 from benchmarks.patterns.events import OUT_OF_ORDER, SCHEMA, WITHIN
-from headrace import Pipeline, connect, patterns
-from headrace.streams.matches import Matches
+from headrace import Matches, Pipeline, connect, patterns
 
 LOGIN_THEN_PAY = patterns.step("login", "kind = 'login'").followed_by("pay", "kind = 'pay' and amount > 90")
 MEASURES = "login_at bigint, pay_at bigint, amount double, n int"

@@ -69,7 +69,9 @@ def build() -> Pipeline:
     }
     source = connect.generator(rate=RATE, columns=columns)
     rows = pipeline.read("rows", source, schema="k string, v double, ts timestamp")
-    timed = rows.event_time("ts", out_of_order="2 seconds", idle="5 seconds").where("v >= 0", name="timed")
+    timed = rows.event_time("ts", out_of_order="2 seconds", idle="5 seconds").where(
+        "v >= 0", step_name="timed"
+    )
     outputs = {
         "running": rows.key_by("k").aggregate("running", n="count(*)"),
         "fifties": rows.ingestion_time()
@@ -89,7 +91,7 @@ def build() -> Pipeline:
 def stateless_steps(timed: TimedStream) -> dict[str, Rows]:
     """Return streams of steps without state, and of user code."""
     split = timed.route("split", large="v > 90", small="v < 10")
-    both = split.large.union(split.small, name="both").with_columns(w="v + 1").drop("v")
+    both = split.large.union(split.small, step_name="both").with_columns(w="v + 1").drop("v")
     table = connect.memory(rows=[{"k": key, "home": key.upper()} for key in KEYS])
     functions = timed.filter("upper", is_large).flat_map("twice", repeat, output="k string, v double")
     return {
@@ -105,7 +107,7 @@ def stateless_steps(timed: TimedStream) -> dict[str, Rows]:
 
 def window_steps(timed: TimedStream) -> dict[str, Rows]:
     """Return the panes of windows, some of which feed a second window."""
-    keyed, rare = timed.key_by("k"), timed.where("v > 99", name="rare").key_by("k")
+    keyed, rare = timed.key_by("k"), timed.where("v > 99", step_name="rare").key_by("k")
     tens = keyed.window(windows.tumbling("10 seconds")).aggregate("tens", n="count(*)")
     early = keyed.window(windows.sliding("20 seconds", every="5 seconds")).emit(
         early=triggers.every("2 seconds"), mode="retracting"
@@ -133,15 +135,15 @@ def pattern_steps(pipeline: Pipeline, timed: TimedStream) -> dict[str, Rows]:
 
 def join_steps(timed: TimedStream) -> dict[str, Rows]:
     """Return joins of streams, tables, and joins with tables."""
-    large, small = timed.where("v > 90", name="highs"), timed.where("v < 10", name="lows")
+    large, small = timed.where("v > 90", step_name="highs"), timed.where("v < 10", step_name="lows")
     newest = timed.key_by("k").latest("newest")
     in_window = large.key_by("k").window(windows.tumbling("10 seconds"))
     pair = {"k": "left.k", "high": "left.v", "low": "right.v"}
     return {
         "close": large.join("close", small, on="k", within="2 seconds", how="left", select=pair),
-        "same_window": in_window.join("same_window", small, select=pair),
+        "same_window": in_window.join_window("same_window", small, select=pair),
         "as_of": large.join_as_of("as_of", small, on="k", tolerance="5 seconds", select=pair),
         "newest": newest,
         "leaders": newest.key_by(tens="floor(v / 10)").top_n("leaders", n=3, order_by="v desc"),
-        "enriched": large.join("enriched", newest, on="k", select=pair),
+        "enriched": large.join_table("enriched", newest, on="k", select=pair),
     }

@@ -31,6 +31,8 @@ def cli_page() -> str:
 def _commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
     """Yield each command with its full name; the commands of a group follow it."""
     for name, command in getattr(group, "commands", {}).items():
+        if command.hidden:
+            continue
         yield f"{before}{name}", command
         yield from _commands(command, f"{before}{name} ")
 

@@ -13,7 +13,8 @@ _INTRODUCTION = """# REST API
 The [job service](../how-to/jobs.md) answers under `/api/v1`. The OpenAPI document is at `/api/v1/openapi.json`.
 
 - Errors have a `detail` and a list of `problems` with `where`, `what` and `hint`: 401 without a valid login or token, 403 if
-  the role does not allow it, 404 unknown job, 409 if the state of the job does not allow it, 413 too large, 422 invalid.
+  the role does not allow it, 404 unknown job, 409 if the state of the job does not allow it, 413 too large, 422 invalid,
+  429 too many wrong logins, tokens or streams, 503 the store is not available, 507 the disk is full.
 - Where a login is required, send `Authorization: Bearer TOKEN`.
 - `/api/v1/live` and `/api/v1/jobs/{job}/live` are server-sent events: one event `tick` per second with a JSON document.
 - Submit a document as JSON, `{"name": ..., "document": "<yaml>", "settings": {...}}`, or files as multipart: the field

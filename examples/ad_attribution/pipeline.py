@@ -8,8 +8,8 @@ events = ads.read(
     connect.files(path="events.jsonl"),
     schema="kind string, user string, ad string, campaign string, ts timestamp",
 ).event_time("ts", out_of_order="30 seconds")
-impressions = events.where("kind = 'impression'", name="impressions")
-clicks = events.where("kind = 'click'", name="clicks")
+impressions = events.where("kind = 'impression'", step_name="impressions")
+clicks = events.where("kind = 'click'", step_name="clicks")
 attributed = impressions.join(
     "attributed",
     clicks,

@@ -7,7 +7,7 @@ schema = """station_id string, datapoint_id string, alarm_id string, event_time 
             value double, value_threshold double"""
 readings = stations.read("readings", connect.files(path="events.jsonl"), schema=schema)
 timed = readings.event_time("event_time", out_of_order="10 seconds")
-alarms = timed.where("value > value_threshold", name="alarms")
+alarms = timed.where("value > value_threshold", step_name="alarms")
 rising = alarms.key_by("station_id").match(
     "rising",
     patterns.step("low").followed_by("rise", "value > greatest(low.value, rise.value)").times(2),

@@ -8,7 +8,7 @@ events = fraud.read(
     connect.files(path="events.jsonl"),
     schema="card string, kind string, country string, amount double, ts timestamp",
 ).event_time("ts", out_of_order="10 seconds")
-payments = events.where("kind = 'payment'", name="payments").key_by("card")
+payments = events.where("kind = 'payment'", step_name="payments").key_by("card")
 
 small_then_large = payments.match(
     "small_then_large",

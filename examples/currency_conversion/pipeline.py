@@ -12,6 +12,6 @@ rates = shop.read(
     "rates", connect.files(path="rates.csv"), schema="currency string, rate double, since timestamp"
 ).event_time("since", out_of_order="1 minute")
 priced = orders.join_as_of("priced", rates, on="currency", tolerance="1 hour")
-euros = priced.with_columns(euros="round(amount / rate, 2)").drop("since", name="euros")
+euros = priced.with_columns(euros="round(amount / rate, 2)").drop("since", step_name="euros")
 euros.write("results", connect.files(path="out", format="json"))
 shop.run(until="drained")

@@ -36,7 +36,7 @@ gave_up = retries.timeouts.select(
 views.write("store", connect.sqlite(path="views.db", table="views"))
 if live:
     counts.write("live", connect.websocket(listen="127.0.0.1:8090", path="/live", backlog=100))
-    failed = views.where("status >= 500", name="failed")
+    failed = views.where("status >= 500", step_name="failed")
     failed.write("alerts", connect.webhook("http://127.0.0.1:8081/alerts", batch=100))
     mail = connect.smtp(
         host="127.0.0.1",

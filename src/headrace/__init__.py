@@ -14,7 +14,6 @@ JVM.
 ...     by_card = payments.key_by("card").window(windows.tumbling("10 minutes"))
 ...     return by_card.aggregate("totals", n="count(*)", total="sum(amount)")
 >>> totals(tx.event_time("ts", out_of_order="1 minute")).write("results", connect.memory())
-<sink results of card-fraud>
 """
 
 from typing import TYPE_CHECKING
@@ -28,14 +27,24 @@ from headrace.processors.outputs import side_output
 from headrace.processors.processor import Processor
 from headrace.schemas.fields import Schema
 from headrace.streams.keyed import KeyedStream, Updates
-from headrace.streams.matches import Matches, RuleMatches
-from headrace.streams.panes import Joined, Panes
 from headrace.streams.pipeline import Pipeline
-from headrace.streams.rows import SinkHandle
-from headrace.streams.stream import SourceStream, Stream
-from headrace.streams.tables import Table
+from headrace.streams.results import (
+    DivertingStream,
+    LatestTable,
+    Matches,
+    Panes,
+    Processed,
+    QueryResult,
+    RuleMatches,
+    SourceStream,
+    TimedDivertingStream,
+    TimedProcessed,
+    TimedResult,
+)
+from headrace.streams.stream import Routes, Stream
+from headrace.streams.tables import KeyedTable, Table
 from headrace.streams.timed import TimedKeyedStream, TimedStream
-from headrace.streams.windowed import WindowedStream
+from headrace.streams.windowed import NativeWindowedStream, WindowedStream
 
 if TYPE_CHECKING:
     from headrace.runtime.handle import RunHandle
@@ -53,21 +62,29 @@ else:
 __all__ = [
     "Aggregate",
     "Connector",
+    "DivertingStream",
     "HeadraceError",
-    "Joined",
     "KeyedStream",
+    "KeyedTable",
+    "LatestTable",
     "Matches",
+    "NativeWindowedStream",
     "Panes",
     "Pipeline",
+    "Processed",
     "Processor",
+    "QueryResult",
+    "Routes",
     "RuleMatches",
     "RunHandle",
     "Schema",
-    "SinkHandle",
     "SourceStream",
     "Stream",
     "Table",
+    "TimedDivertingStream",
     "TimedKeyedStream",
+    "TimedProcessed",
+    "TimedResult",
     "TimedStream",
     "Updates",
     "WindowedStream",

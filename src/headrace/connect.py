@@ -18,6 +18,7 @@ from headrace.connectors.kinesis import Kinesis as kinesis  # noqa: N813
 from headrace.connectors.memory import Memory as memory  # noqa: N813
 from headrace.connectors.mqtt import Mqtt as mqtt  # noqa: N813
 from headrace.connectors.mysql import MySQL as mysql  # noqa: N813
+from headrace.connectors.nexmark import Nexmark as nexmark  # noqa: N813
 from headrace.connectors.postgres import Postgres as postgres  # noqa: N813
 from headrace.connectors.postgres_cdc import PostgresCdc as postgres_cdc  # noqa: N813
 from headrace.connectors.rabbitmq import RabbitMQ as rabbitmq  # noqa: N813
@@ -40,6 +41,7 @@ __all__ = [
     "memory",
     "mqtt",
     "mysql",
+    "nexmark",
     "postgres",
     "postgres_cdc",
     "rabbitmq",

@@ -3,7 +3,8 @@
     HeadraceError
     ├── SetupError            Java, a jar or the kernel is missing on this machine
     ├── OptionError           an option of a connector, a format or the command line is invalid
-    │   ├── RenamedError      a name of an earlier version
+    │   ├── MovedVerbError    a verb of 0.2 with another name
+    │   ├── MissingOutputError  a side output that the step does not have
     │   ├── NoEventTimeError  a verb that needs rows with a time
     │   └── TableInputError   a verb of streams on a table
     ├── SchemaError           a schema cannot be parsed, or does not fit the rows
@@ -28,9 +29,9 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self, get_args
+from typing import Any, Self, get_args
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,19 @@ class TranscriptError(HeadraceError):
     """A test script cannot be run."""
 
 
-class RenamedError(OptionError, AttributeError):
-    """A name of an earlier version; the hint has the new one."""
+class MovedVerbError(OptionError, AttributeError):
+    """A verb of version 0.2 that has another name; the hint has the new one."""
+
+
+class MissingOutputError(OptionError, AttributeError):
+    """A side output that a step does not have.
+
+    >>> from headrace import Pipeline, connect
+    >>> Pipeline("p").read("tx", connect.memory(), schema="card string").where("card > 'a'").faults
+    Traceback (most recent call last):
+    headrace.errors.MissingOutputError: `tx:where`: `faults` is not an output
+      hint: it is an output of match_rules: read it from that step, before any other verb
+    """
 
 
 class NoEventTimeError(OptionError, AttributeError):
@@ -175,23 +187,6 @@ class TableInputError(OptionError, AttributeError):
     """
 
 
-def rename_hint(module: str, names: Mapping[str, str]) -> Callable[[str], NoReturn]:
-    """Return a `__getattr__` for a module that raises `RenamedError` for names of earlier versions.
-
-    >>> rename_hint("windows", {"everything": "global_window()"})("everything")
-    Traceback (most recent call last):
-    headrace.errors.RenamedError: windows.everything was renamed
-      hint: use windows.global_window()
-    """
-
-    def look_up(name: str) -> NoReturn:
-        if name in names:
-            raise RenamedError(f"{module}.{name} was renamed", hint=f"use {module}.{names[name]}")
-        raise AttributeError(f"module 'headrace.{module}' has no attribute {name!r}")
-
-    return look_up
-
-
 def without_passwords(text: str) -> str:
     """Mask passwords in URLs and connection strings, and tokens in queries of URLs.
 
@@ -205,15 +200,9 @@ def without_passwords(text: str) -> str:
     return re.sub(r"(password\s*=\s*)('[^']*'|[^\s&']+)", r"\1***", hidden)
 
 
-RENAMED = {
-    "postgres_changes": ("postgres_cdc",),
-    "growing": ("cursor",),
-    "patience": ("retry_timeout",),
-    "everything": ("global", "global_window"),
-    "each_of": ("in_sequence",),
-    "rejects": ("dead_letters",),
-}
-"""Names of connectors, options, steps, document keys and flags in version 0.1, and their replacements."""
+_MOST_LISTED = 100
+"""The number of known words in a hint."""
+_LONGEST_WORD = 100
 
 
 def wants_traceback() -> bool:
@@ -227,32 +216,16 @@ def clean_traceback(error: BaseException) -> BaseException:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return a hint that names the replacement of a renamed word, or the nearest known word and all others.
+    """Return a hint that names the nearest known word and all others.
 
     >>> did_you_mean("tumblin", ["tumbling", "sliding"])
     'did you mean `tumbling`? Known: sliding, tumbling'
-    >>> did_you_mean("growing", ["cursor", "table"])
-    '`growing` was renamed to `cursor`'
     """
     names = sorted(set(known))
-    for name in RENAMED.get(word, ()):
-        if name in names:
-            return f"`{word}` was renamed to `{name}`"
-    listing = f"Known: {', '.join(names)}" if names else "None is defined."
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    listing = f"Known: {', '.join(names[:_MOST_LISTED])}{more}" if names else "None is defined."
     near = nearest(word, names)
     return f"did you mean `{near}`? {listing}" if near else listing
-
-
-def reject_unknown_options(options: Iterable[str], keywords: type, where: str) -> None:
-    """Reject keyword arguments that a `TypedDict` does not have.
-
-    Raises:
-        OptionError: unknown option; the hint has the nearest name.
-    """
-    for name in options:
-        if name not in keywords.__annotations__:
-            hint = did_you_mean(name, keywords.__annotations__)
-            raise OptionError(f"unknown option `{name}`", where=where, hint=hint)
 
 
 def require_choice(value: object, choices: Any, option: str, where: str) -> None:
@@ -279,7 +252,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     >>> nearest("tumblin", ["tumbling", "sliding"])
     'tumbling'
     """
-    names = {name.lower(): name for name in known}
+    if len(word) > _LONGEST_WORD:  # the comparison takes quadratic time
+        return None
+    names = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
     return next(
         (names[near] for near in difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)), None
     )

@@ -15,6 +15,9 @@ from typing import Any
 
 from headrace.errors import DamagedFileError
 
+RESTORE = "restore a savepoint (headrace savepoint restore), or start over with --fresh"
+"""The hint of a damaged file of a checkpoint."""
+
 _SEAL = b"#seal "
 _LENGTH = len(_SEAL) + 33
 """The length of the last line: the digest has 32 hexadecimal digits, and a line break ends it."""
@@ -29,13 +32,14 @@ def seal(content: bytes, path: Path) -> bytes:
     return b"%b\n%b%b\n" % (content, _SEAL, _digest(content, path))
 
 
-def unseal(content: bytes, path: Path, *, hint: str) -> bytes:
+def unseal(content: bytes, path: Path, *, hint: str, where: Path | str | None = None) -> bytes:
     """Return the content of a file without its seal.
 
     Args:
         content: the content of the file.
         path: its path; the last two parts are covered by the seal.
         hint: what the user can do if the file is damaged.
+        where: the path of the file for errors, if `path` is only the name that it was sealed with.
 
     Raises:
         DamagedFileError: the seal is missing or does not match.
@@ -43,7 +47,7 @@ def unseal(content: bytes, path: Path, *, hint: str) -> bytes:
     body, line = content[: -_LENGTH - 1], content[-_LENGTH - 1 :]
     if line != b"\n%b%b\n" % (_SEAL, _digest(body, path)):
         what = "the file is empty" if not content else "the file is damaged: its checksum does not match"
-        raise DamagedFileError(what, where=str(path), hint=hint)
+        raise DamagedFileError(what, where=str(where or path), hint=hint)
     return body
 
 
@@ -62,6 +66,10 @@ def read_sealed(path: Path, *, hint: str) -> Any:
     return json.loads(unseal(path.read_bytes(), path, hint=hint))
 
 
+def chain(content: bytes, before: bytes) -> bytes:
+    """Return the digest of a record of a log, which covers the record before it."""
+    return hashlib.sha256(before + b"\0" + content).hexdigest()[:32].encode()
+
+
 def _digest(content: bytes, path: Path) -> bytes:
-    name = "/".join(path.parts[-2:]).encode()
-    return hashlib.sha256(name + b"\0" + content).hexdigest()[:32].encode()
+    return chain(content, "/".join(path.parts[-2:]).encode())

@@ -7,11 +7,5 @@ A trigger is evaluated once per window and micro-batch, after the rows of the mi
 AfterWatermark(early=Every(period='30 seconds'), late=AfterCount(rows=1))
 """
 
-from typing import TYPE_CHECKING
-
-from headrace.errors import rename_hint
 from headrace.windows.triggers import *  # noqa: F403 - this is the public path of that module
 from headrace.windows.triggers import __all__ as __all__
-
-if not TYPE_CHECKING:
-    __getattr__ = rename_hint("triggers", {"each_of": "in_sequence(...)"})

@@ -16,10 +16,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.dashboard.feeds.base import Feed
 from headrace.dashboard.pages import add_pages
+from headrace.jobs.api.errors import add_error_handlers
 from headrace.jobs.app import create_app
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import Principal
 from headrace.jobs.service import JobService
+from headrace.jobs.states import UnknownJobError
 from tests.dashboard.simulated import SimulatedFeed
 from tests.support.browser import is_installed, open_browser
 from tests.support.servers import free_port
@@ -51,11 +53,21 @@ def serve(app: FastAPI) -> Iterator[str]:
 def serve_feed(feed: Feed, viewer: Principal | None = None) -> Iterator[str]:
     """Serve the pages of a feed, without a job service."""
     app = FastAPI()
+    app.state.owner_of = lambda job: _owner(feed, job)
+    app.state.policy = feed.policy
+    add_error_handlers(app)
     add_pages(app, feed)
     if viewer is not None:
         app.add_middleware(_AsViewer, viewer=viewer)
     with serve(app) as url:
         yield url
+
+
+def _owner(feed: Feed, job: str) -> str:
+    view = feed.job(job)
+    if view is None:
+        raise UnknownJobError(f"no job has the id {job!r}", where="jobs")
+    return view.owner
 
 
 class _AsViewer:

@@ -17,6 +17,7 @@ from headrace.checkpoints.comparison import Comparison, compare
 from headrace.checkpoints.planned_state import state_of_plan
 from headrace.dashboard.feeds.base import (
     AlertView,
+    AuditView,
     ChartData,
     JobFigures,
     JobView,
@@ -29,6 +30,7 @@ from headrace.explain.explanation import as_json, explain
 from headrace.jobs.model import Attempt
 from headrace.jobs.security.policy import Policy
 from headrace.plan.graph import Graph
+from tests.support.checkpoints import write_sealed
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = {
@@ -168,6 +170,12 @@ class SimulatedFeed:
         users = [UserView("ana", "admin", created), UserView("ben", "operator", created)]
         return users, [UserView("ben", "viewer", self.started, "Grafana", self.started + 86_400 * 30)]
 
+    def audit(self, before: float | None) -> AuditView:
+        action = "POST /api/v1/jobs/a1f3c90b77d2/stop"
+        entry: dict[str, Any] = {"actor": "ana", "action": action, "job": "a1f3c90b77d2", "outcome": "200"}
+        entries = [entry | {"at": self.started - 60 * n} for n in range(3)]
+        return AuditView(entries, None if before else entries[-1]["at"], {"401": 12})
+
     def compare(self, job: str, document: str) -> Comparison | None:
         old = state_of_plan(self._graph(job, self.document(job)[1]))
         return compare(old, self._graph(job, document))
@@ -284,12 +292,9 @@ class SimulatedFeed:
         commits, offsets = (
             checkpoint / "queries" / "totals" / "spark" / each for each in ("commits", "offsets")
         )
-        commits.mkdir(parents=True)
-        offsets.mkdir()
-        (commits / "41").write_text('v1\n{"nextBatchWatermarkMs":1772444480000}')
-        (offsets / "41").write_text(
-            'v1\n{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}\n'
-        )
+        write_sealed(commits / "41", 'v1\n{"nextBatchWatermarkMs":1772444480000}')
+        settings = '{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}'
+        write_sealed(offsets / "41", f"v1\n{settings}\n")
         lines = [
             f"2026-11-16 19:1{n % 10}:0{n % 7} INFO epoch {n} committed, {617 + n} rows" for n in range(80)
         ]

@@ -30,7 +30,7 @@ def test_readme_example_has_ten_lines_and_the_plan_of_its_document() -> None:
     with collecting() as pipelines:
         exec(compile(blocks["python"], "README.md", "exec"), {})
     [pipeline] = pipelines
-    assert pipeline.check() == Pipeline.from_yaml_text(blocks["yaml"]).check()
+    assert pipeline._plan() == Pipeline.from_yaml_text(blocks["yaml"])._plan()
     code = [line for line in blocks["python"].splitlines() if line.strip() not in ("", "(", ")")]
     assert len(code) <= 10
     assert blocks["python"] in (DOCS / "index.md").read_text()

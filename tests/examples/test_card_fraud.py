@@ -59,7 +59,7 @@ def test_finds_what_was_planted(
 ) -> None:
     actual = example("card_fraud")
     with start(
-        at_once(actual.pipeline("py").check()), RunOptions(until="drained", checkpoint="checkpoint")
+        at_once(actual.pipeline("py")._plan()), RunOptions(until="drained", checkpoint="checkpoint")
     ) as running:
         running.wait()
     for table in TABLES:
@@ -75,7 +75,7 @@ def test_finds_what_was_planted(
 def test_batch_gives_the_same_rows_as_the_stream(
     table: str, example: Callable[[str], Example], spark: SparkSession
 ) -> None:
-    frame = frame_of(example("card_fraud").pipeline("yaml").check(), Ref(table), how="batch")
+    frame = frame_of(example("card_fraud").pipeline("yaml")._plan(), Ref(table), how="batch")
     plain = frame.selectExpr(*expressions(frame.schema.jsonValue(), text=True))
     rows = [{k: v for k, v in row.items() if not k.startswith("pane_")} for row in rows_of(plain)]
     assert in_any_order(rows) == in_any_order(read_expected(table))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def test_table_has_the_leaders(example: Callable[[str], Example], spark: SparkSession) -> None:
     actual = example("leader_board")
-    graph = actual.run("py").check()
+    graph = actual.run("py")._plan()
     expected = json_rows(Path("expected.jsonl"))
     with closing(sqlite3.connect("board.db")) as database:
         database.row_factory = sqlite3.Row

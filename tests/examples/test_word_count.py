@@ -79,7 +79,7 @@ def test_counts_the_words(
     spark: SparkSession,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    graph, counts = at(server.port, example("word_count").pipeline("py").check())
+    graph, counts = at(server.port, example("word_count").pipeline("py")._plan())
     expected = json_rows(Path("expected.jsonl"))
     with start(graph, RunOptions(checkpoint="checkpoint")) as running:
         wait_until(lambda: _latest(counts.contents()) == _latest(expected), running)
@@ -99,7 +99,7 @@ def _rows(counts: dict[object, object]) -> list[dict[str, object]]:
 def test_batch_gives_the_same_counts_as_the_stream(
     example: Callable[[str], Example], spark: SparkSession
 ) -> None:
-    graph = example("word_count").pipeline("yaml").check()
+    graph = example("word_count").pipeline("yaml")._plan()
     [source] = graph.of(Source)
     recorded = graph.plus(dataclasses.replace(source, connector=Files(path="events.txt")))
     frame = frame_of(recorded, Ref("counts"), how="batch")

@@ -53,9 +53,9 @@ def build(work: Path) -> Pipeline:
     source = connect.files(path=str(work / "in"), max_files_per_batch=1)
     tx = pipeline.read("tx", source, format="json", schema="card string, amount int, ts bigint")
     timed = tx.with_columns(ts="timestamp_seconds(ts)").event_time("ts", out_of_order="10 seconds")
-    minute = timed.key_by("card").window(windows.tumbling("20 seconds")).emit(late_rows="count")
+    minute = timed.key_by("card").window(windows.tumbling("20 seconds"), engine="native")
     totals = minute.aggregate("totals", n="count(*)", total="sum(amount)")
-    every_minute = totals.window(windows.tumbling("1 minute")).emit(late_rows="count")
+    every_minute = totals.window(windows.tumbling("1 minute"), engine="native")
 
     def table(name: str, *key: str) -> connect.sqlite:
         return connect.sqlite(path=str(work / "out.db"), table=name, key=list(key))

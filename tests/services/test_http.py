@@ -25,10 +25,10 @@ from headrace.connectors.http.pull import PullReceiver
 from headrace.connectors.http.push import PushReceiver
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.devtools.ports import free_ports
-from headrace.errors import SourceError
+from headrace.errors import DamagedFileError, SourceError
 from headrace.formats import Csv
 from headrace.testing import delivery
-from tests.support.receiving import receiving, records
+from tests.support.receiving import receiving, records, start
 from tests.support.waiting import wait_until
 
 ROW = {"id": 1}
@@ -360,3 +360,29 @@ def test_every_polled_row_arrives_although_runs_are_killed(items: Items) -> None
 
     report = delivery.check_source(feed)
     assert (report.lost, report.doubled) == (0, 0), str(report)
+
+
+def test_acknowledged_rows_survive_a_kill_and_damage_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    listen = f"127.0.0.1:{free_ports(1)[0]}"
+    place = tmp_path / "checkpoint" / "sources" / "rows"
+    process = start("http", {"listen": listen, "path": "/events"}, place)
+    for number in range(20):
+        assert httpx.post(f"http://{listen}/events", json={"id": number}).status_code == 202
+    process.kill()
+    process.join()
+    pipeline, out = Pipeline("pushed"), connect.memory()
+    source = connect.http(listen=listen, path="/events")
+    pipeline.read("rows", source, format="json", schema="id int").write("out", out)
+    (segment,) = (place / "log").glob("*.wal")
+    content = segment.read_bytes()
+
+    segment.write_bytes(content.replace(b'{"id":7}', b'{"id":6}').replace(b'{"id": 7}', b'{"id": 6}'))
+    with pytest.raises(
+        DamagedFileError, match="the messages 7 to 7 of the write-ahead log cannot be read"
+    ) as caught:
+        pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
+    assert caught.value.where == str(segment)
+
+    segment.write_bytes(content + content[-30:])  # a write that the kill interrupted
+    pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
+    assert [row["id"] for row in out.contents()] == list(range(20))

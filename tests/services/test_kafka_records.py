@@ -36,7 +36,7 @@ def read(spark: SparkSession, source: connect.kafka, checkpoint: Path) -> list[R
 
 def links(spark: SparkSession, topic: str) -> int:
     """Return the number of pooled fetchers of a topic: none if Spark's reader took over."""
-    return int(spark._jvm.org.apache.spark.sql.headrace.compat.kafka.FetcherPool.pooled(topic))  # type: ignore[union-attr]
+    return int(spark._jvm.org.apache.spark.sql.headrace.compat.kafka.FetcherPool.countFetchers(topic))  # type: ignore[union-attr]
 
 
 def test_records_of_every_compression_are_read_whole_wherever_an_epoch_ends(

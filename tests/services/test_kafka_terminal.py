@@ -57,6 +57,20 @@ def test_topics_are_created_listed_and_deleted(client: Client) -> None:
         call(client, "topics", "--create", "t", "--delete", "u")
 
 
+def test_topics_are_filled_with_the_events_of_nexmark(client: Client) -> None:
+    arguments = ["nexmark", "--events", "500", "--prefix", "nx-", "--partitions", "2"]
+    filled = json.loads(call(client, *arguments, "--json"))
+    assert filled == {"events": 500, "records": {"nx-person": 10, "nx-auction": 30, "nx-bid": 460}}
+    bids = [json.loads(line) for line in call(client, "consume", "nx-bid").splitlines()]
+    assert len(bids) == 460
+    assert {*bids[0]} == {"auction", "bidder", "price", "channel", "url", "date_time", "extra"}
+    again = invoke(client, *arguments).stderr
+    assert (
+        again.splitlines()[-1] == "10 records to nx-person, 30 records to nx-auction, 460 records to nx-bid"
+    )
+    assert len(call(client, "consume", "nx-bid").splitlines()) == 920
+
+
 def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic, tmp_path: Path) -> None:
     name = topic(partitions=3)
     lines = [json.dumps({"card": f"c{n % 3}", "n": n}) for n in range(9)]

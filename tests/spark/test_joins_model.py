@@ -92,9 +92,9 @@ def compare(spark: SparkSession, node: TwoInputs, batches: Sequence[Batch], expe
     late = [sum(row["__output"] == "late" for row in event) for event in events]
     assert late == [sum(rows.values()) for rows in model.late(batches)]
     counts, state = facts
-    accounted = counts["folded"] + counts["late"] + counts["unmatched"]
+    accounted = counts["processed"] + counts["late"] + counts["unmatched"]
     assert counts["rows"] == accounted == sum(len(batch.rows) for batch in batches)
-    assert counts["pending"] == 0
+    assert counts["buffered"] == 0
     keeps_latest = isinstance(node, AsOfJoin) and node.tolerance is None
     assert keeps_latest or state["keys"] == 0
 

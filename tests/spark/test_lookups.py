@@ -111,7 +111,7 @@ def test_several_key_columns_of_different_types(spark: SparkSession, tmp_path: P
     pipeline = Pipeline("lookups")
     rows = pipeline.read("tx", connect.memory(rows=ROWS), schema="id int, card string")
     table = connect.sqlite(path=tmp_path / "limits.db", table="limits")
-    rows.lookup("limit", table, on=["card", "id"], load="key", how="inner").write(
+    rows.lookup("limit", table, on=["card", "id"], load="key", on_miss="drop").write(
         "out", connect.files(path=tmp_path / "out", format="json")
     )
     pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
@@ -120,12 +120,12 @@ def test_several_key_columns_of_different_types(spark: SparkSession, tmp_path: P
 
 @pytest.mark.parametrize("options", [{"load": "key"}, {"refresh": "1 hour"}])
 def test_lookup_before_a_window_and_its_dead_letters(
-    spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
+    spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, Any]
 ) -> None:
     pipeline = Pipeline("lookups")
     rows = [{"id": n, "card": card, "ts": f"2026-01-01T00:00:0{n}Z"} for n, card in enumerate("abca")]
     stream = pipeline.read("tx", connect.memory(rows=rows), schema="id int, card string, ts timestamp")
-    actual = stream.lookup("home", homes, on="card", on_miss="dead_letter", **options)  # type: ignore[arg-type]
+    actual = stream.lookup("home", homes, on="card", on_miss="dead_letter", **options)
     counts = actual.event_time("ts").key_by("home").window(windows.tumbling("1 minute"))
     counts.aggregate("counts", id="count(*)").write(
         "out", connect.files(path=tmp_path / "out", format="json")
@@ -143,7 +143,7 @@ def test_timed_lookup_feeds_a_window(
     pipeline = Pipeline("lookups")
     rows = [{"id": n, "card": card, "ts": f"2026-01-01T00:00:0{n}Z"} for n, card in enumerate("abca")]
     stream = pipeline.read("tx", connect.memory(rows=rows), schema="id int, card string, ts timestamp")
-    actual = stream.event_time("ts").lookup("home", homes, on="card", how="inner", **options)
+    actual = stream.event_time("ts").lookup("home", homes, on="card", on_miss="drop", **options)
     counts = actual.key_by("home").window(windows.tumbling("1 minute"))
     counts.aggregate("counts", id="count(*)").write(
         "out", connect.files(path=tmp_path / "out", format="json")

@@ -130,7 +130,7 @@ def test_the_state_shows_the_open_match_and_rows_that_wait(spark: SparkSession, 
                pattern (b+) define b as b.v < prev(b.v))"""
     pipeline.sql("m", query).write("out", connect.files(path=str(tmp_path / "out"), format="json"))
     pipeline.run(until="caught_up", checkpoint=tmp_path / "state")
-    [step] = state_of(pipeline.check(), tmp_path / "state")
+    [step] = state_of(pipeline._plan(), tmp_path / "state")
     [entry] = step.stored.entries
     [open_match], [waits] = entry["matches"], entry["waiting"]
     assert (entry["key"], open_match["found"], [row["v"] for row in open_match["rows"]]) == (

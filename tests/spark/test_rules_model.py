@@ -102,7 +102,7 @@ def test_rules_together_find_what_each_finds_alone(
     for i, match in enumerate(matches):
         assert together(answer, f"r{i}", i + 1) == alone(spark, match, batches), f"r{i}"
     assert answer["keys"] == 0, "what has timed out is forgotten"
-    assert answer["counts"]["dropped"] == 0
+    assert answer["counts"]["dropped_matches"] == 0
 
 
 @SETTINGS

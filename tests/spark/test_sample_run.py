@@ -40,7 +40,7 @@ ROWS = """{"card": "a", "amount": 1.5, "ts": "2026-03-02T09:00:10Z"}
 
 
 def outputs_of(document: str, rows: dict[str, str], directory: Path, spark: SparkSession) -> dict[str, Any]:
-    prepared = PreparedRun(Pipeline.from_yaml_text(document, file="pipeline.yaml").check(), rows, directory)
+    prepared = PreparedRun(Pipeline.from_yaml_text(document, file="pipeline.yaml")._plan(), rows, directory)
     return {output.name: output for output in prepared.run(spark).outputs}
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from headrace.errors import OptionError, SetupError
 from headrace.spark import session
+from headrace.spark.gateway import system_property
 from headrace.spark.launch import log_file
-from headrace.spark.session import open_session
+from headrace.spark.session import _executor_releases, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,7 +122,8 @@ def test_state_is_in_rocksdb(spark: SparkSession, tmp_path: Path) -> None:
 
 NO_KERNEL = """
 from pyspark.sql import SparkSession
-from headrace.spark.session import open_session
+from headrace.spark.gateway import system_property
+from headrace.spark.session import _executor_releases, open_session
 from headrace.errors import SetupError
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 try:
@@ -143,7 +145,8 @@ def test_a_session_without_the_kernel_is_refused(tmp_path: Path) -> None:
 
 FAILS = """
 import sys
-from headrace.spark.session import open_session
+from headrace.spark.gateway import system_property
+from headrace.spark.session import _executor_releases, open_session
 from headrace.errors import SetupError
 try:
     open_session(conf=dict([sys.argv[1].split("=")]))
@@ -179,3 +182,16 @@ def run_python(script: str, directory: Path, *arguments: str) -> subprocess.Comp
     environment = os.environ | {"HEADRACE_CACHE": str(directory / "cache")}
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600)
+
+
+def test_versions_of_java_are_those_of_the_executors(spark: SparkSession) -> None:
+    assert _executor_releases(spark) == [system_property("java.version")]
+
+
+def test_active_session_with_an_affected_java_is_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "system_property", lambda name: "25.0.2")
+    monkeypatch.delenv("JAVA_TOOL_OPTIONS")
+    with pytest.raises(SetupError, match=r"Java 25\.0\.2 can corrupt data"):
+        open_session()

@@ -101,7 +101,7 @@ def test_latest_equals_the_model(spark: SparkSession, batches: list[list[Put]]) 
             (p.id, p.time * SECOND) for p in batch
         )
     counts = answer["counts"]
-    assert counts["rows"] == counts["folded"] + counts["superseded"] == len(so_far)
+    assert counts["rows"] == counts["processed"] + counts["superseded"] == len(so_far)
 
 
 @cache
@@ -209,7 +209,7 @@ def test_joins_at_arrival_equal_the_model(
         expected = model.join(left[number], tables[number].values(), how="left" if outer else "inner")
         assert Counter(map(pair, main_rows(event))) == expected
     counts = answer["counts"]
-    assert counts["rows"] == counts["folded"] + counts["unmatched"]
+    assert counts["rows"] == counts["processed"] + counts["unmatched"]
 
 
 @CHECKED

@@ -139,7 +139,7 @@ sinks:
 
 @pytest.mark.parametrize("document", [PIPELINE], ids=["windows and running totals"])
 def test_a_whole_pipeline_as_stream_and_as_batch(spark: SparkSession, document: str) -> None:
-    assert stream_equals_batch(Pipeline.from_yaml_text(document).check(), spark=spark) == []
+    assert stream_equals_batch(Pipeline.from_yaml_text(document), spark=spark) == []
 
 
 BEAM = Path(__file__).parents[1] / "transcripts" / "beam" / "trigger_transcripts.yaml"

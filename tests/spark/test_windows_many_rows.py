@@ -50,7 +50,7 @@ def test_rows_that_wait_for_long_come_out_in_order(spark: SparkSession, disorder
     in_order = [row["v"] for row in sorted(rows, key=lambda row: row["__ts"])]
     received = [value for event in answer["events"] for row in event for value in row["__main"]["values"]]
     assert received == in_order
-    assert (answer["counts"]["rows"], answer["counts"]["pending"]) == (len(rows), 0)
+    assert (answer["counts"]["rows"], answer["counts"]["buffered"]) == (len(rows), 0)
 
 
 def test_trailing_windows_of_many_rows_are_those_of_the_model(spark: SparkSession) -> None:

@@ -20,13 +20,19 @@ def serving(app: Any, port: int = 0) -> Iterator[str]:
     settings = uvicorn.Config(
         app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=1, ws="none"
     )
-    server = uvicorn.Server(settings)
+    with running(uvicorn.Server(settings)) as url:
+        yield url
+
+
+@contextmanager
+def running(server: uvicorn.Server) -> Iterator[str]:
+    """Run a server inside the block; yields the URL on this machine."""
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     wait_until(lambda: server.started or not thread.is_alive())
     assert server.started
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{server.config.port}"
     finally:
         server.should_exit = True
         thread.join()

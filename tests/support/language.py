@@ -1,5 +1,7 @@
 """Measure the language of code and documentation: verbs of speech, participle-first names, relative-clause docstrings.
 
+In Scala, names may not have a word that the vocabulary replaces, and no function begins with a participle.
+
 `python -m tests.support.language [PATH...]` lists every occurrence and the three rates; the unit test holds
 the rates at those of well-known projects (see CONTRIBUTING.md). In Markdown, prose outside of code is measured.
 """
@@ -22,6 +24,21 @@ VERBS = re.compile(
 )
 VARIABLES = frozenset(["told", "said", "found", "given", "came", "one", "there"])
 """Variables that name no thing of the domain."""
+REPLACED = re.compile(
+    r"told|said|asks|kept|united|given|came|forgotten|placed|settled|folded|lineage|beat|patience|patiently|growing"
+    r"|caution|rejects|follower|everything"
+)
+"""Words that the vocabulary replaces, in any Scala name."""
+SCALA_VARIABLES = VARIABLES | {"lost", "repeated"}
+"""Whole Scala names; Protobuf has repeated fields, and "found" is a part of many names."""
+SCALA_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+SCALA_TEXT = re.compile(r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"')
+SCALA_NAME = re.compile(
+    r"(?P<override>override )?(?:protected |private )?"
+    r"\b(?P<kind>def|val|var|class|object|trait|type) (?P<name>[A-Za-z]\w*)(?P<call>\s*[\[(])?"
+    r"|\b(?P<parameter>[a-z]\w*): "
+)
+SCALA_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 OPENINGS = re.compile(r"(what|where|whether|those|of|which|how|who|whose)\b", re.IGNORECASE)
 NO_PROSE = re.compile(r"`[^`]*`|\]\([^)]*\)|<[^>]*>|\"[^\"]*\"")
 """Parts of a line of Markdown that are no prose: code, link targets, tags, quotations."""
@@ -45,7 +62,6 @@ IRREGULAR = frozenset(
         "left",
         "held",
         "sent",
-        "put",
         "lost",
         "built",
         "begun",
@@ -80,6 +96,7 @@ class Language:
     participles: list[str] = field(default_factory=list)
     clauses: list[str] = field(default_factory=list)
     variables: list[str] = field(default_factory=list)
+    scala_names: list[str] = field(default_factory=list)
 
     @property
     def verb_rate(self) -> float:
@@ -98,7 +115,7 @@ class Language:
 
 
 def measure(files: Sequence[Path]) -> Language:
-    """Measure Python, Scala and Markdown files; only Python counts towards names and docstrings."""
+    """Measure Python, Scala and Markdown files; only Python counts towards the rates of names and docstrings."""
     language = Language()
     for file in files:
         text = file.read_text(encoding="utf-8")
@@ -109,6 +126,7 @@ def measure(files: Sequence[Path]) -> Language:
         elif file.suffix == ".md":
             prose = list(_markdown_prose(text))
         else:
+            language.scala_names += [f"{file}:{line}: {name}" for line, name in _scala_names(text)]
             prose = list(_scala_prose(text))
         for line, words in prose:
             language.words += len(WORD.findall(words))
@@ -181,6 +199,25 @@ def _scala_prose(text: str) -> Iterator[tuple[int, str]]:
             yield number, line[comment:]
 
 
+def _scala_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield declared names with a word that the vocabulary replaces, and functions that begin with a participle.
+
+    A `def` without parameters is named after its value, and an override has the name of another trait.
+    """
+    for pattern in (SCALA_TEXT, SCALA_COMMENT):
+        text = pattern.sub(lambda match: '""' + "\n" * match.group().count("\n"), text)
+    for match in SCALA_NAME.finditer(text):
+        name = match["name"] or match["parameter"]
+        words = [word.lower() for word in SCALA_WORD.findall(name)]
+        is_function = match["kind"] == "def" and match["call"] and not match["override"]
+        if (
+            any(map(REPLACED.fullmatch, words))
+            or name.lower() in SCALA_VARIABLES
+            or (is_function and starts_with_participle("_".join(words)))
+        ):
+            yield text.count("\n", 0, match.start()) + 1, name
+
+
 def _markdown_prose(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines outside of fenced code, without inline code."""
     fence = ""
@@ -201,7 +238,8 @@ def source_files(roots: Sequence[Path]) -> list[Path]:
 def main(arguments: Sequence[str]) -> int:
     """List every occurrence and print the rates."""
     language = measure(source_files([Path(argument) for argument in arguments or ["src", "kernel"]]))
-    for kind in (language.verbs, language.participles, language.clauses, language.variables):
+    names = (language.participles, language.variables, language.scala_names)
+    for kind in (language.verbs, language.clauses, *names):
         print("\n".join(kind), end="\n\n")
     print(
         f"verbs {language.verb_rate:.2f} per 1,000 words ({len(language.verbs)}), participle-first functions"

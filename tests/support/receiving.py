@@ -19,9 +19,11 @@ from typing import Any
 
 from headrace.connectors.base import ReadContext
 from headrace.connectors.registry import connector
+from headrace.connectors.write_ahead_log.groups import decode_header, intact_groups
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
 from headrace.connectors.write_ahead_log.options import LoggedSource
-from headrace.connectors.write_ahead_log.records import Record, decode, intact_length
+from headrace.connectors.write_ahead_log.records import Record, decode
+from headrace.connectors.write_ahead_log.segments import segment_paths
 from tests.support.processes import report_ready, start_process
 
 TIMEOUT = 300.0
@@ -80,12 +82,18 @@ def start(kind: str, options: dict[str, Any], place: Path) -> BaseProcess:
 
 def stored(place: Path) -> list[int]:
     """Return the numbers in the log, which another process may be writing."""
-    files = (file.read_bytes() for file in sorted((place / "log").glob("*.log")))
-    return [
-        json.loads(record.value)["id"]
-        for content in files
-        for record in decode(content[: intact_length(content)])
-    ]
+    return [json.loads(record.value)["id"] for record in stored_records(place / "log")]
+
+
+def stored_records(directory: Path) -> list[Record]:
+    """Return the intact records in the files of a log, which another process may be writing."""
+    result = list[Record]()
+    for path in segment_paths(directory):
+        content = path.read_bytes()
+        header = decode_header(content)
+        for group in intact_groups(content, header[0]) if header else ():
+            result += decode(content[group.begins : group.ends])
+    return result
 
 
 def _receive(sender: Connection, kind: str, options: dict[str, Any], place: str) -> None:

@@ -91,7 +91,7 @@ def test_what_is_refused(make: Callable[[], object], message: str) -> None:
 
 
 def test_explain_states_that_it_goes_through_arrow_and_what_it_keeps() -> None:
-    explanation = explain(build_sums(total=Sum("v * 2"), n="count(*)").check())
+    explanation = explain(build_sums(total=Sum("v * 2"), n="count(*)")._plan())
     step = explanation.steps["sums"]
     assert (step.tier.name, step.tier.python) == ("arrow", "Sum(v * 2)")
     assert step.state is not None

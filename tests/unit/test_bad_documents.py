@@ -431,7 +431,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
         "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
     ),
@@ -751,45 +751,11 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
         "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
-    ),
-    (
-        "the old name of the global window",
-        window("everything"),
-        "p.yaml:5:25: unknown window `everything`\n  hint: `everything` was renamed to `global`",
-    ),
-    (
-        "the old name of a trigger",
-        emit("{early: {each_of: [{after_count: 1}]}}"),
-        "p.yaml:5:60: unknown trigger `each_of`\n  hint: `each_of` was renamed to `in_sequence`",
-    ),
-    (
-        "the old place of ttl",
-        emit("{ttl: 7 days}"),
-        "p.yaml:5:52: unknown key `ttl` in emit\n  hint: `ttl` is now a key of the step, beside `window`",
-    ),
-    (
-        "the old name of a connector",
-        source("{postgres_changes: {url: u, table: t}, schema: id string}"),
-        "p.yaml:3:8: unknown connector `postgres_changes`\n"
-        "  hint: `postgres_changes` was renamed to `postgres_cdc`",
-    ),
-    (
-        "the old names of options",
-        source("{postgres: {url: u, table: t, growing: id, patience: 1 minute}, schema: id string}"),
-        "p.yaml:3:37: postgres: unknown option `growing`\n"
-        "  hint: `growing` was renamed to `cursor`\n"
-        "p.yaml:3:50: postgres: unknown option `patience`\n"
-        "  hint: `patience` was renamed to `retry_timeout`",
-    ),
-    (
-        "the old name of dead letters",
-        source("{files: {path: in/}, format: text}") + "sinks:\n  out: {from: tx.rejects, memory: {}}\n",
-        "p.yaml:5:15: unknown output `tx.rejects`\n  hint: `rejects` was renamed to `dead_letters`",
     ),
     (
         "a ttl below the resolution of the watermark",
@@ -902,8 +868,8 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "late rows counted by a window Spark lacks",
         step("{from: tx, window: {count: 5}, emit: {late_rows: count}, aggregate: {n: count(*)}}"),
-        'p.yaml:5:43: `a`: late_rows="count" runs on Spark\'s own operators, which have no count window\n'
-        "  hint: remove late_rows",
+        'p.yaml:5:43: `a`: engine="native" runs on Spark\'s own operators, which have no count window\n'
+        "  hint: remove engine",
     ),
 ]
 

@@ -40,6 +40,26 @@ def test_variables_are_nouns_of_the_domain(language: Language) -> None:
     assert language.variables == []
 
 
+def test_names_in_scala_have_the_words_of_the_documentation(language: Language) -> None:
+    assert language.scala_names == []
+
+
+def test_replaced_words_and_participles_are_recognised_in_scala(tmp_path: Path) -> None:
+    source = tmp_path / "Names.scala"
+    source.write_text(
+        """/** def kept(x) */
+class KeptRows(val found: Int, isRepeated: Boolean) { // val told
+  override def dropped(row: Int): Int = row
+  private def droppedRows(row: Int): String = "val said: Int"
+  def dropped: Int = 0
+  val settledRows, rows = 1
+}
+"""
+    )
+    names = [name.rsplit(":", 2)[1:] for name in measure([source]).scala_names]
+    assert names == [["2", " KeptRows"], ["2", " found"], ["4", " droppedRows"], ["6", " settledRows"]]
+
+
 @pytest.mark.parametrize(("name", "expected"), [("told", True), ("_kept_rows", True), ("feed_rows", False)])
 def test_participles_are_recognised(name: str, expected: bool) -> None:
     assert starts_with_participle(name) is expected

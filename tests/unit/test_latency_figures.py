@@ -53,7 +53,7 @@ def test_a_trial_runs_with_valid_options(mode: str, tmp_path: Path, monkeypatch:
 
     class Recorder:
         def run(self, **keywords: Any) -> None:
-            options.append(RunOptions.of(keywords))
+            options.append(RunOptions(**keywords))
 
     monkeypatch.setattr(trial, "build", lambda *_: Recorder())
     trial.run_child(json.dumps(["localhost:9092", "t", mode, "stateless", str(tmp_path), "1 minute", {}]))

@@ -41,7 +41,7 @@ def plain(line: Any) -> dict[str, Any]:
 
 def message(document: Mapping[str, Any]) -> str:
     with pytest.raises(HeadraceError) as refused:
-        Pipeline.from_graph(yaml.from_mapping(document, file="cell.yaml", name="cell")).check()
+        Pipeline._from_graph(yaml.from_mapping(document, file="cell.yaml", name="cell")).check()
     return str(refused.value)
 
 
@@ -58,7 +58,7 @@ def test_every_window_and_trigger_has_its_cells() -> None:
         name.removesuffix("_window") for name in public(windows) if name.islower()
     }
     assert {word for trigger in TRIGGERS for word in words_of(trigger.emit)} >= {
-        name for name in public(triggers) if name.islower()
+        name for name in public(triggers) if name.islower() and name != "after_delay"
     }
 
 

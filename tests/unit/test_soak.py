@@ -42,4 +42,4 @@ def leaves(kind: type[Node]) -> Iterator[type[Node]]:
 
 def test_every_kind_of_step_is_in_the_pipeline() -> None:
     assert step_models()  # imports all of them
-    assert {type(node) for node in build().check()} == set(leaves(Node)) - {FrameSource}
+    assert {type(node) for node in build()._plan()} == set(leaves(Node)) - {FrameSource}

@@ -1,4 +1,4 @@
-"""Comparison of two versions of a pipeline before one replaces the other: `headrace plan`.
+"""Comparison of two versions of a pipeline before one replaces the other: `headrace diff`.
 
 Returns, per step, the decision that a run would make at its start, while the old version still runs. A step
 migrates if only its name has changed: `rename_state` moves its checkpoint. State of another declaration

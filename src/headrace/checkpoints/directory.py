@@ -4,7 +4,7 @@ queries/<query>/     Spark's checkpoint of each query, its checkpoint id and its
 exchange/<output>/   rows between two queries
 unrouted/<output>/   side outputs without a sink
 logs/                Spark's log
-pipeline             the name of the pipeline, under which sinks record epochs
+pipeline             the name of the pipeline, under which sinks record epochs, and the version of the layout
 drained              exists if the pipeline was drained; no run starts here again
 lock, standby        the run and the standby of the directory
 """
@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import itertools
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
+from headrace.checkpoints.integrity.verification import check_files_of_run
 from headrace.checkpoints.lock import DirectoryLock, Ending
-from headrace.errors import OptionError
+from headrace.checkpoints.owner import is_drained, mark_drained, read_owner, require_layout, write_owner
+from headrace.errors import DamagedFileError, OptionError
 
 _FRESH = "start over with --fresh, or choose another --checkpoint"
 _OLD_LAYOUT = ("queries/*/lineage", "queries/*/balance.jsonl", "handover", "kept", "sealed")
@@ -45,7 +48,8 @@ class PipelineDirectory:
 
         Raises:
             OptionError: another run has locked it, it belongs to another pipeline, the pipeline was drained
-                in it, or version 0.1 wrote it.
+                in it, or version 0.1 or 0.2 wrote it.
+            DamagedFileError: a file that a run reads again is damaged or missing.
         """
         directory = cls._lock_path(directory_of(pipeline, path))
         if fresh:
@@ -91,21 +95,28 @@ class PipelineDirectory:
 
         Raises:
             OptionError: a run cannot use it; the lock is released.
+            DamagedFileError: a file that a run reads again is damaged or missing; the lock is released.
         """
         self._check_owner(pipeline)
+        with self._release_on_error():
+            require_layout(self.path)
         if restoring_path(self.path).exists() and not (self.path / "queries").exists():
             hint = "repeat headrace savepoint restore"
             self._reject("the restore of a savepoint was interrupted", hint)
         if any(any(self.path.glob(pattern)) for pattern in _OLD_LAYOUT):
             self._reject("the checkpoint was written by headrace 0.1, whose layout cannot be read", _FRESH)
-        if (self.path / "drained").exists():
+        with self._release_on_error():
+            drained = is_drained(self.path)
+        if drained:
             self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
-        (self.path / "pipeline").write_text(pipeline)
+        with self._release_on_error():
+            check_files_of_run(self.path)
+        write_owner(self.path, pipeline)
         self._lock.record()
 
     def mark_drained(self) -> None:
         """Record that the pipeline was drained."""
-        (self.path / "drained").touch()
+        mark_drained(self.path)
 
     def record_ending(self, ending: Ending) -> None:
         """Record how the run ended, for its standby, which takes over if there is no such record."""
@@ -128,10 +139,19 @@ class PipelineDirectory:
         raise OptionError(what, where=str(self.path), hint=hint)
 
     def _check_owner(self, pipeline: str) -> None:
-        owner = self.path / "pipeline"
-        name = owner.read_text() if owner.exists() else ""  # a crash may leave the file empty
+        name = ""
+        with suppress(DamagedFileError):  # `claim` reports it; a damaged directory can be moved aside
+            name = read_owner(self.path)
         if name not in (pipeline, ""):
             self._reject(f"it is the checkpoint of another pipeline, `{name}`", "choose another --checkpoint")
+
+    @contextmanager
+    def _release_on_error(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
 
 
 def next_aside(path: Path) -> Path:

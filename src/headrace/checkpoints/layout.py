@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import OptionError, did_you_mean
+from headrace.connectors.durable_files import read_json, write_json
+from headrace.errors import DamagedFileError, OptionError, did_you_mean
 from headrace.plan.queries import Query, queries_of
-from headrace.spark.cache import replace_atomically
+from headrace.sealed_files import RESTORE, unseal
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -72,21 +73,45 @@ def require_checkpoints(directory: Path) -> list[Path]:
 
 def read_record(checkpoint: Path, name: str) -> Any:
     """Return a record stored beside the checkpoint of a query; None if it is missing or no epoch started."""
-    file = checkpoint / name
-    return json.loads(file.read_text()) if file.exists() and has_epochs(checkpoint) else None
+    return read_json(checkpoint / name, None, name=_sealed_name(name)) if has_epochs(checkpoint) else None
 
 
 def write_record(checkpoint: Path, name: str, record: Any) -> None:
     """Store a record beside a query's checkpoint."""
-    replace_atomically(checkpoint / name, (json.dumps(record, indent=2) + "\n").encode())
+    write_json(checkpoint / name, record, name=_sealed_name(name))
 
 
 def read_checkpoint_id(checkpoint: Path) -> str:
-    """Return the checkpoint id of a query; create it for a new checkpoint."""
-    file = checkpoint / CHECKPOINT_ID
-    if not file.exists():
-        replace_atomically(file, uuid.uuid4().hex.encode())
-    return file.read_text()
+    """Return the checkpoint id of a query; create it for a new checkpoint.
+
+    Raises:
+        DamagedFileError: it is damaged, or missing although the query has started an epoch.
+    """
+    name = _sealed_name(CHECKPOINT_ID)
+    value: str | None = read_json(checkpoint / CHECKPOINT_ID, None, name=name)
+    if value is not None:
+        return value
+    if has_epochs(checkpoint):
+        what = "the file is missing: sinks could not recognise the epochs that they have committed"
+        raise DamagedFileError(what, where=str(checkpoint / CHECKPOINT_ID), hint=RESTORE)
+    return renew_checkpoint_id(checkpoint)
+
+
+def renew_checkpoint_id(checkpoint: Path) -> str:
+    """Store a new checkpoint id for a query, and return it."""
+    value = uuid.uuid4().hex
+    write_json(checkpoint / CHECKPOINT_ID, value, name=_sealed_name(CHECKPOINT_ID))
+    return value
+
+
+def read_log_file(file: Path) -> list[str]:
+    """Return the lines of a sealed file of Spark: offsets, a commit, or a log of a source.
+
+    Raises:
+        DamagedFileError: the file is damaged.
+        FileNotFoundError: there is no file.
+    """
+    return unseal(file.read_bytes(), file, hint=RESTORE).decode().splitlines()
 
 
 def progress_of(checkpoint: Path) -> Progress:
@@ -162,9 +187,14 @@ def _find_query(stateful: Sequence[Query], directory: Path, step: str) -> Query:
 
 def _read_entry(file: Path) -> dict[str, Any]:
     """Return the first JSON object of a log file of Spark, after the line with the version."""
-    lines = file.read_text().splitlines() if file.exists() else []
+    lines = read_log_file(file) if file.exists() else []
     entry: dict[str, Any] = next((json.loads(line) for line in lines if line.startswith("{")), {})
     return entry
+
+
+def _sealed_name(record: str) -> Path:
+    """Return the name a record is sealed with: the directory of its query can be renamed."""
+    return Path("query") / record
 
 
 def _format_watermark(milliseconds: int) -> str | None:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 from headrace.checkpoints import sources
 from headrace.checkpoints.layout import checkpoint_of, read_record, require_checkpoints
+from headrace.checkpoints.owner import read_owner
 from headrace.checkpoints.signatures import STATELESS, Signature, read_signature, signature_of
 from headrace.plan.queries import Query, queries_of
 from headrace.schemas.datatypes import Struct
 from headrace.schemas.fields import HIDDEN, walk
+from headrace.steps.stateful.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -59,8 +61,7 @@ def state_of_checkpoint(directory: Path) -> PipelineState:
         OptionError: no query has started an epoch.
     """
     queries = {path.name: _read_state(path) for path in require_checkpoints(directory)}
-    name = directory / "pipeline"
-    return PipelineState(name.read_text() if name.exists() else "", queries)
+    return PipelineState(read_owner(directory), queries)
 
 
 def checkpoint_name(query: Query) -> str:
@@ -80,7 +81,9 @@ def _query_state(graph: Graph, query: Query) -> QueryState:
     types = _source_types(inputs)
     columns = dict.fromkeys(name for facts in inputs for name in facts.columns or ())
     by_clock = any(facts.by_clock for facts in inputs)
-    signature = signature_of(step, {name: types.get(name, "") for name in columns}, by_clock=by_clock)
+    known = {name: types.get(name, "") for name in columns}
+    changes = isinstance(step, Aggregate) and step.emits_changes(graph)
+    signature = signature_of(step, known, by_clock=by_clock, changes=changes)
     untyped = {name for name, kind in signature["columns"].items() if not kind}
     if any(facts.columns is None for facts in inputs):
         untyped.add("*")

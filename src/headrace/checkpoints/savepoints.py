@@ -10,21 +10,30 @@ new ids as well, because their committed epochs must not be written again.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
-import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.checkpoints.directory import PipelineDirectory, restoring_path
-from headrace.checkpoints.layout import CHECKPOINT_ID, list_checkpoints, progress_of, require_checkpoints
+from headrace.checkpoints.layout import (
+    CHECKPOINT_ID,
+    list_checkpoints,
+    progress_of,
+    read_checkpoint_id,
+    renew_checkpoint_id,
+    require_checkpoints,
+)
+from headrace.checkpoints.owner import is_of_0_2
+from headrace.connectors.durable_files import read_json, write_durably, write_json
 from headrace.errors import OptionError, did_you_mean
+from headrace.sealed_files import RESTORE, is_sealed, seal, unseal
 
 RECORD = "savepoint.json"
+_SEALED_NAME = Path("savepoint") / RECORD
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _NOT_COPIED = frozenset({"lock", "logs", "standby"})
 """Entries of the directory that belong to a run, not to its state."""
@@ -71,7 +80,7 @@ def create_savepoint(pipeline: str, directory: Path, name: str) -> Savepoint:
     try:
         _copy_tree(directory, draft)
         savepoint = _describe(pipeline, directory, name)
-        (draft / RECORD).write_text(json.dumps(asdict(savepoint), indent=2) + "\n")
+        write_json(draft / RECORD, asdict(savepoint), name=_SEALED_NAME)
         draft.rename(target)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -99,9 +108,18 @@ def find_savepoint(directory: Path, name: str) -> Savepoint:
 
 
 def read_savepoint(path: Path) -> Savepoint | None:
-    """Return the savepoint in a directory; None if there is none."""
+    """Return the savepoint in a directory; None if there is none.
+
+    Raises:
+        OptionError: version 0.2 has written it.
+        DamagedFileError: its record is damaged.
+    """
     record = path / RECORD
-    return Savepoint(**json.loads(record.read_text())) if record.exists() else None
+    if record.exists() and not is_sealed(record.read_bytes()) and is_of_0_2(path):
+        what = "the savepoint was written by headrace 0.2, whose files have no checksums"
+        raise OptionError(what, where=str(path), hint=f"upgrade it with headrace checkpoint upgrade {path}")
+    values = read_json(record, None, name=_SEALED_NAME)
+    return None if values is None else Savepoint(**values)
 
 
 def restore_savepoint(pipeline: str, directory: Path, name: str) -> Path | None:
@@ -140,13 +158,15 @@ def delete_savepoint(directory: Path, name: str) -> None:
 
 def renew_checkpoint_ids(directory: Path) -> None:
     """Write new checkpoint ids for all queries of a copied checkpoint directory."""
-    ids = {file.read_text(): uuid.uuid4().hex for file in directory.glob(f"queries/*/{CHECKPOINT_ID}")}
+    ids: dict[str, str] = {}
     for file in directory.glob(f"queries/*/{CHECKPOINT_ID}"):
-        file.write_text(ids[file.read_text()])
+        before = read_checkpoint_id(file.parent)
+        ids[before] = renew_checkpoint_id(file.parent)
     for kind in ("exchange", "unrouted"):
-        for entry in directory.glob(f"{kind}/*/_headrace/*/log/*"):
-            text = entry.read_text()
-            entry.write_text(re.sub("|".join(ids) or "$^", lambda match: ids[match[0]], text))
+        for entry in directory.glob(f"{kind}/*/_headrace/*/log/[0-9]*"):
+            text = unseal(entry.read_bytes(), entry, hint=RESTORE).decode()
+            renewed = re.sub("|".join(ids) or "$^", lambda match: ids[match[0]], text)
+            write_durably(entry, seal(renewed.encode(), entry))
 
 
 def _describe(pipeline: str, directory: Path, name: str) -> Savepoint:

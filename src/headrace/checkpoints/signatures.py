@@ -46,13 +46,16 @@ _DURATIONS = {
 }
 
 
-def signature_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = False) -> Signature:
+def signature_of(
+    node: Node, columns: Mapping[str, str], *, by_clock: bool = False, changes: bool = False
+) -> Signature:
     """Return the signature of a step's state.
 
     Args:
         node: the step.
         columns: the types of its input columns, as Spark prints them.
         by_clock: True if its time is the clock.
+        changes: True for a running aggregate in the kernel, whose rows are changes.
 
     >>> from headrace.steps.base import Ref
     >>> from headrace.steps.stateful.aggregate import Aggregate
@@ -64,6 +67,7 @@ def signature_of(node: Node, columns: Mapping[str, str], *, by_clock: bool = Fal
         return dict(STATELESS)
     time = {"time": "clock" if by_clock else "event"} if node.needs_time else {}
     fields = {name: _plain(value) for name, value in node.state_fields().items() if value is not None}
+    fields |= {"output": "changes"} if changes else {}
     types = {name: columns[name] for name in node.state_columns(list(columns)) if name in columns}
     return {"version": VERSION, "step": node.verb, "fields": fields | time, "columns": types}
 

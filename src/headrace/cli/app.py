@@ -12,11 +12,11 @@ import typer
 from headrace.cli.commands import (
     check,
     doctor,
-    document,
     draw,
     explain,
     jars,
     kafka,
+    migrate,
     mqtt,
     new,
     registry,
@@ -24,9 +24,10 @@ from headrace.cli.commands import (
     schema,
     state,
     test,
+    to_yaml,
     why,
 )
-from headrace.cli.commands.operations import cluster, plan, savepoint
+from headrace.cli.commands.operations import checkpoint, cluster, diff, savepoint
 from headrace.cli.commands.service import drive, jobs, serve, upgrades, users
 from headrace.cli.options import flag
 from headrace.cli.terminal import errors as failures
@@ -45,30 +46,39 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=_EPILOG,
 )
-app.command()(run.run)
-app.command()(check.check)
-app.command()(explain.explain)
-app.command("test")(test.run_tests)
-app.command()(draw.draw)
-app.command()(new.new)
-app.command()(document.document)
-app.command()(state.state)
-app.command()(plan.plan)
-app.command()(why.why)
-app.command()(schema.schema)
-app.command()(doctor.doctor)
-app.add_typer(savepoint.savepoint, name="savepoint")
-app.add_typer(cluster.cluster, name="cluster")
-app.command()(serve.serve)
+_DEVELOP, _RUN, _INSPECT, _SERVICES = "Develop", "Run", "Inspect", "Services"
+
+app.command(rich_help_panel=_DEVELOP)(new.new)
+app.command(rich_help_panel=_DEVELOP)(check.check)
+app.command(rich_help_panel=_DEVELOP)(explain.explain)
+app.command("test", rich_help_panel=_DEVELOP)(test.run_tests)
+app.command(rich_help_panel=_DEVELOP)(draw.draw)
+app.command("to-yaml", rich_help_panel=_DEVELOP)(to_yaml.to_yaml)
+app.command("connectors", rich_help_panel=_DEVELOP)(schema.list_connectors)
+app.command(rich_help_panel=_DEVELOP)(schema.schema)
+app.command(rich_help_panel=_DEVELOP)(migrate.migrate)
+app.command(rich_help_panel=_RUN)(run.run)
+app.command(rich_help_panel=_RUN)(diff.diff)
+app.add_typer(savepoint.savepoint, name="savepoint", rich_help_panel=_RUN)
+app.add_typer(checkpoint.checkpoint, name="checkpoint", rich_help_panel=_RUN)
+app.command(rich_help_panel=_INSPECT)(state.state)
+app.command(rich_help_panel=_INSPECT)(why.why)
+app.command(rich_help_panel=_INSPECT)(checkpoint.verify)
+app.command(rich_help_panel=_INSPECT)(doctor.doctor)
+app.add_typer(jars.jars, name="jars", rich_help_panel=_INSPECT)
+app.command(rich_help_panel=_SERVICES)(serve.serve)
 app.command(hidden=True)(drive.drive)
-app.add_typer(jobs.jobs, name="jobs")
+app.add_typer(jobs.jobs, name="jobs", rich_help_panel=_SERVICES)
 for _command in (upgrades.savepoint, upgrades.restore, upgrades.upgrade, upgrades.scale):
     jobs.jobs.command()(_command)
-app.add_typer(users.users, name="users")
-app.add_typer(jars.jars, name="jars")
-app.add_typer(kafka.kafka, name="kafka")
-app.add_typer(mqtt.mqtt, name="mqtt")
-app.add_typer(registry.registry, name="registry")
+app.add_typer(users.users, name="users", rich_help_panel=_SERVICES)
+app.add_typer(cluster.cluster, name="cluster", rich_help_panel=_SERVICES)
+app.add_typer(kafka.kafka, name="kafka", rich_help_panel=_SERVICES)
+app.add_typer(mqtt.mqtt, name="mqtt", rich_help_panel=_SERVICES)
+app.add_typer(registry.registry, name="registry", rich_help_panel=_SERVICES)
+# Names of 0.2, until 1.0.
+app.command("document", hidden=True)(to_yaml.to_yaml)
+app.command("plan", hidden=True)(diff.diff)
 
 
 def _version(requested: bool) -> None:

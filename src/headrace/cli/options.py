@@ -11,6 +11,7 @@ import typer
 
 from headrace.durations import microseconds
 from headrace.errors import LoadError, OptionError
+from headrace.runtime.options import ExecutionMode, Until
 
 
 def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - the name in typer
@@ -64,15 +65,70 @@ def check_file(file: Path) -> None:
         raise LoadError("no such file", where=str(file), hint=f"the current directory is {Path.cwd()}")
 
 
-def check_pacing(command: str, once: bool, drain: bool, every: str | None, real_time: bool) -> None:
-    """Reject options that contradict each other before the file is loaded."""
+Once = Annotated[bool, flag("--once", help="Short for `--until caught_up`.")]
+Drain = Annotated[bool, flag("--drain", help="Short for `--until drained`.")]
+UntilWord = Annotated[
+    Until | None,
+    typer.Option(
+        "--until",
+        metavar="WORD",
+        help="`stopped`: run until stopped, the default; `caught_up`: process the available input and exit, "
+        "windows stay open for the next run; `drained`: process the available input, then fire and close "
+        "every window, which ends the job for good.",
+    ),
+]
+RealTime = Annotated[bool, flag("--real-time", help="Short for `--mode real_time`.")]
+ModeWord = Annotated[
+    ExecutionMode | None,
+    typer.Option(
+        "--mode",
+        metavar="WORD",
+        help="`micro_batch`: the default; `real_time`: pass single rows from Kafka to Kafka within "
+        "milliseconds, at least once; --every is then the length of a batch, after which offsets and state "
+        "are committed and the watermark advances; default: 1 minute.",
+    ),
+]
+
+
+def pacing_of(
+    command: str,
+    *,
+    once: bool = False,
+    drain: bool = False,
+    until: Until | None = None,
+    every: str | None = None,
+    real_time: bool = False,
+    mode: ExecutionMode | None = None,
+) -> dict[str, Any]:
+    """Return the options `until`, `mode` and `every` of a run; empty if the command line sets none of them.
+
+    Raises:
+        OptionError: options contradict each other.
+    """
     if once and drain:
         hint = "--drain processes the available input too"
         raise OptionError("expected --once or --drain, got both", where=command, hint=hint)
+    ends: dict[Until, bool] = {"caught_up": once, "drained": drain}
+    short = next((word for word, is_set in ends.items() if is_set), None)
+    if short and until and short != until:
+        option = "--once" if once else "--drain"
+        raise OptionError(
+            f"expected {option} or --until {until}, got both",
+            where=command,
+            hint=f"{option} is short for --until {short}",
+        )
+    if real_time and mode == "micro_batch":
+        hint = "--real-time is short for --mode real_time"
+        raise OptionError("expected --real-time or --mode micro_batch, got both", where=command, hint=hint)
     if every is not None:
         microseconds(every, where="--every")
-    bounded = "--once" if once else "--drain" if drain else ""
-    for other, set_ in (("--every", every is not None), ("--real-time", real_time)):
-        if bounded and set_:
+    until = short or until or "stopped"
+    bounded = "" if until == "stopped" else "--once" if once else "--drain" if drain else f"--until {until}"
+    real = "--real-time" if real_time else "--mode real_time" if mode == "real_time" else ""
+    for other in ("--every" if every is not None else "", real):
+        if bounded and other:
             hint = f"{bounded} processes the available input as fast as possible: leave out {other}"
             raise OptionError(f"expected {other} or {bounded}, got both", where=command, hint=hint)
+    if not (once or drain or every or real_time or mode or until != "stopped"):
+        return {}
+    return {"until": until, "mode": "real_time" if real else "micro_batch", "every": every}

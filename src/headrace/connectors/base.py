@@ -152,6 +152,11 @@ class Connector(BaseModel):
         """
         return None
 
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        """The columns by which a sink replaces rows; empty if it adds all rows."""
+        return tuple(getattr(self, "key", None) or ())
+
     def stream_problem(self) -> tuple[str, str] | None:
         """Return the problem and hint if these options cannot be read as a stream."""
         return None

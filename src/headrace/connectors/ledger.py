@@ -47,7 +47,15 @@ class LedgerEntry:
     @classmethod
     def decode(cls, content: bytes) -> LedgerEntry:
         """Read an entry from JSON."""
-        detail = json.loads(content)
+        return cls.from_values(json.loads(content))
+
+    @classmethod
+    def from_values(cls, detail: dict[str, Any]) -> LedgerEntry:
+        """Return the entry with the values of `encode`.
+
+        Raises:
+            KeyError: a value is missing.
+        """
         # Entries of version 0.1 have no number and token.
         return cls(detail.pop("number", 0), detail.pop("token", 0), detail.pop("epochs"), detail)
 

@@ -20,6 +20,7 @@ _BUILT_IN = {
     "memory": "headrace.connectors.memory:Memory",
     "mqtt": "headrace.connectors.mqtt:Mqtt",
     "mysql": "headrace.connectors.mysql:MySQL",
+    "nexmark": "headrace.connectors.nexmark:Nexmark",
     "postgres": "headrace.connectors.postgres:Postgres",
     "postgres_cdc": "headrace.connectors.postgres_cdc:PostgresCdc",
     "rabbitmq": "headrace.connectors.rabbitmq:RabbitMQ",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
-from headrace.errors import HeadraceError, Problem
+from headrace.errors import DamagedFileError, HeadraceError, Problem
 
 _BACKOFF_SECONDS = 0.25
 _MAX_BACKOFF_SECONDS = 5.0
@@ -182,7 +182,7 @@ class ReconnectingSession(Generic[_Session]):
 
     def _translate(self, error: Exception) -> Exception:
         if isinstance(error, HeadraceError):
-            return portable_error(Problem(self._source, error.what, error.hint))
+            return portable_error(problem_of(error, self._source))
         translation = self._server.translate_error(error)
         if translation is None:
             return error
@@ -227,6 +227,12 @@ def _translated(server: Server[Closeable], build: Callable[[str, str], Exception
 def portable_error(problem: Problem) -> RuntimeError:
     """Return an error whose text `find_problem` reads again."""
     return RuntimeError(f"{_MARK}{json.dumps([problem.where, problem.what, problem.hint])}")
+
+
+def problem_of(error: HeadraceError, source: str) -> Problem:
+    """Return the problem of an error, with the source and the damaged file as its location."""
+    where = f"{source}: {error.where}" if isinstance(error, DamagedFileError) else source
+    return Problem(where, error.what, error.hint)
 
 
 def find_problem(text: str) -> Problem | None:

@@ -22,6 +22,7 @@ from headrace.dashboard.rendering import render, viewer_of
 from headrace.dashboard.stored.logs import read_log
 from headrace.dashboard.stored.side_outputs import read_rows
 from headrace.errors import HeadraceError
+from headrace.jobs.api.access import JobWithRows, Operator, ViewedJob, Viewer, may_read_rows
 from headrace.jobs.live import Hub
 from headrace.jobs.security.masking import mask_document
 from headrace.jobs.security.principals import Principal
@@ -39,6 +40,25 @@ def _feed(request: Request) -> Feed:
 
 
 FeedOf = Annotated[Feed, Depends(_feed)]
+
+
+def _view(job: ViewedJob, feed: FeedOf) -> JobView:
+    return _existing(job, feed)
+
+
+def _view_with_rows(job: JobWithRows, feed: FeedOf) -> JobView:
+    return _existing(job, feed)
+
+
+def _existing(job: str, feed: Feed) -> JobView:
+    view = feed.job(job)
+    if view is None:  # deleted since its owner was checked
+        raise HTTPException(404, "no job has this id")
+    return view
+
+
+ViewOfJob = Annotated[JobView, Depends(_view)]
+ViewOfJobWithRows = Annotated[JobView, Depends(_view_with_rows)]
 
 
 def message_of(feed: Feed, topic: str) -> dict[str, Any] | None:
@@ -62,23 +82,35 @@ def document_for(feed: Feed, job: JobView, viewer: Principal) -> tuple[str, str]
 
 
 def graph_for(feed: Feed, job: JobView, viewer: Principal) -> dict[str, Any] | None:
-    """Return the graph of a job with the declarations of its steps; None before its plan is known."""
+    """Return the graph of a job; None before its plan is known.
+
+    It has the declarations of its steps, unless the viewer may not read the document.
+    """
     plan = feed.plan(job.id)
     if not plan:
         return None
+    if not may_read_rows(feed.policy, viewer, job.owner):
+        return graph_of(plan)
     file, text = document_for(feed, job, viewer)
     return graph_of(plan, text if file.endswith((".yaml", ".yml")) else "")
 
 
-@router.get("/events/{topic}")
-async def events(request: Request, topic: str) -> StreamingResponse:
-    """Stream the messages of a topic."""
+@router.get("/events/jobs")
+async def events_of_jobs(request: Request, viewer: Viewer) -> StreamingResponse:
+    """Stream the messages of the jobs page."""
     hub: Hub = request.app.state.hub
-    return hub.response(topic)
+    return hub.response(JOBS, viewer.name)
+
+
+@router.get("/events/{job}")
+async def events_of_job(request: Request, job: ViewedJob, viewer: Viewer) -> StreamingResponse:
+    """Stream the messages of the pages of a job."""
+    hub: Hub = request.app.state.hub
+    return hub.response(job, viewer.name)
 
 
 @router.get("/jobs/rows")
-def job_rows(request: Request, feed: FeedOf, q: str = "", state: str = "") -> HTMLResponse:
+def job_rows(request: Request, feed: FeedOf, _: Viewer, q: str = "", state: str = "") -> HTMLResponse:
     """Return the rows of the table of jobs that match a filter."""
     jobs = [job for job in by_urgency(feed.jobs()) if _matches(q, job.name, job.id, job.owner, job.state)]
     rows = [(job, job_cells(job)) for job in jobs if not state or job.state == state]
@@ -91,7 +123,7 @@ def _matches(search: str, *texts: str) -> bool:
 
 @router.get("/jobs/{job}/history")
 def history(
-    feed: FeedOf, job: str, seconds: Annotated[int, Query(ge=60, le=7 * 86_400)] = 900
+    feed: FeedOf, job: ViewedJob, seconds: Annotated[int, Query(ge=60, le=7 * 86_400)] = 900
 ) -> dict[str, Any]:
     """Return the series of the charts."""
     samples = feed.history(job, seconds)
@@ -99,18 +131,20 @@ def history(
 
 
 @router.get("/jobs/{job}/steps/{step}")
-def step(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
+def step(request: Request, feed: FeedOf, job: ViewOfJob, step: str) -> HTMLResponse:
     """Return the panel of one step."""
-    summary = feed.job(job)
-    graph = graph_for(feed, summary, viewer_of(request)) if summary else None
+    viewer = viewer_of(request)
+    graph = graph_for(feed, job, viewer)
     node = next((node for node in (graph or {"nodes": []})["nodes"] if node["id"] == step), None)
-    if node is None or summary is None:
+    if node is None:
         raise HTTPException(404, "no such step")
-    return render(request, "step.html", job=summary, node=node, figures=node_figures(summary, node))
+    rows_visible = may_read_rows(feed.policy, viewer, job.owner)
+    shown = {"node": node, "figures": node_figures(job, node), "rows_visible": rows_visible}
+    return render(request, "step.html", job=job, **shown)
 
 
 @router.get("/jobs/{job}/steps/{step}/key")
-def key_state(request: Request, feed: FeedOf, job: str, step: str, key: str = "") -> HTMLResponse:
+def key_state(request: Request, feed: FeedOf, job: JobWithRows, step: str, key: str = "") -> HTMLResponse:
     """Return the state or the partial matches of a key, which the driver reads."""
     nodes = (_graph(feed, job) or {"nodes": []})["nodes"]
     patterns = any(node["patterns"] for node in nodes if node["id"] == step)
@@ -122,7 +156,7 @@ def key_state(request: Request, feed: FeedOf, job: str, step: str, key: str = ""
 
 
 @router.get("/jobs/{job}/sample")
-def sample(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
+def sample(request: Request, feed: FeedOf, job: JobWithRows, step: str) -> HTMLResponse:
     """Return rows that pass an edge, which the driver takes from the next micro-batch."""
     try:
         answer = feed.inquire(job, "sample", step)
@@ -134,7 +168,7 @@ def sample(request: Request, feed: FeedOf, job: str, step: str) -> HTMLResponse:
 
 
 @router.get("/jobs/{job}/physical")
-def physical(request: Request, feed: FeedOf, job: str) -> HTMLResponse:
+def physical(request: Request, feed: FeedOf, job: JobWithRows) -> HTMLResponse:
     """Return executors and physical plans, which the driver reads."""
     try:
         answer = feed.inquire(job, "plan")
@@ -144,19 +178,15 @@ def physical(request: Request, feed: FeedOf, job: str) -> HTMLResponse:
 
 
 @router.get("/jobs/{job}/data/{output}")
-def data_rows(request: Request, feed: FeedOf, job: str, output: str, q: str = "") -> HTMLResponse:
+def data_rows(request: Request, feed: FeedOf, job: JobWithRows, output: str, q: str = "") -> HTMLResponse:
     """Return the newest rows of a side output that contain a text."""
-    if feed.job(job) is None:
-        raise HTTPException(404, "no job has this id")
     rows = read_rows(feed.checkpoint(job), output, search=q)
     return render(request, "data_rows.html", rows=rows, chosen=output, search=q)
 
 
 @router.get("/jobs/{job}/log")
-def log(feed: FeedOf, job: str, attempt: int = 1, offset: int = -1, q: str = "") -> dict[str, Any]:
+def log(feed: FeedOf, job: JobWithRows, attempt: int = 1, offset: int = -1, q: str = "") -> dict[str, Any]:
     """Return the lines of an attempt's log after an offset."""
-    if feed.job(job) is None:
-        raise HTTPException(404, "no job has this id")
     return asdict(read_log(feed.log_file(job, attempt), offset=offset, search=q))
 
 
@@ -168,32 +198,29 @@ async def _document(request: Request) -> str:
 
 
 @router.post("/check")
-async def check(request: Request, feed: FeedOf) -> dict[str, Any]:
+async def check(request: Request, feed: FeedOf, _: Operator) -> dict[str, Any]:
     """Check a document: problems and warnings by line, and its graph."""
     return asdict(await run_in_threadpool(check_document, await _document(request), feed.policy))
 
 
 @router.post("/jobs/{job}/compare")
-async def compare(request: Request, feed: FeedOf, job: str) -> HTMLResponse:
+async def compare(request: Request, feed: FeedOf, job: ViewOfJobWithRows, _: Operator) -> HTMLResponse:
     """Return the differences of a document from that of a job, and the plan of an upgrade to it."""
     return await run_in_threadpool(_compare, request, feed, job, await _document(request))
 
 
-def _compare(request: Request, feed: Feed, job: str, text: str) -> HTMLResponse:
-    summary = feed.job(job)
-    if summary is None:
-        raise HTTPException(404, "no job has this id")
+def _compare(request: Request, feed: Feed, job: JobView, text: str) -> HTMLResponse:
     error, comparison = "", None
     try:
-        comparison = feed.compare(job, text)
+        comparison = feed.compare(job.id, text)
     except HeadraceError as problem:
         error = problem.problem.what
-    lines = diff_lines(document_for(feed, summary, viewer_of(request))[1], text)
+    lines = diff_lines(document_for(feed, job, viewer_of(request))[1], text)
     shown: dict[str, Any] = {"lines": lines, "comparison": comparison, "error": error}
     return render(request, "compare.html", **shown, verdict_of=verdict_of, notes_of=notes_of, tones=TONES)
 
 
 @router.post("/complete")
-async def completions(request: Request, line: int, column: int) -> list[dict[str, str]]:
+async def completions(request: Request, line: int, column: int, _: Operator) -> list[dict[str, str]]:
     """Return the keys and values that fit at a position of a document."""
     return await run_in_threadpool(complete, await _document(request), line, column)

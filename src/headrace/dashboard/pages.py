@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Depends, FastAPI, HTTPException, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException as StarletteHTTPException
@@ -21,58 +21,53 @@ from headrace.dashboard.editor.flow import pages as flow_pages
 from headrace.dashboard.editor.starters import STARTER, STARTERS
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
-from headrace.dashboard.live import FeedOf, document_for, graph_for, message_of
+from headrace.dashboard.live import FeedOf, ViewOfJob, ViewOfJobWithRows, document_for, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
-from headrace.dashboard.rendering import render, viewer_of
+from headrace.dashboard.rendering import is_page, render, viewer_of
 from headrace.dashboard.stored.checkpoints import read_checkpoints
 from headrace.dashboard.stored.side_outputs import list_side_outputs, read_payloads, read_rows
 from headrace.dashboard.stored.sinks import list_sinks
 from headrace.errors import SetupError
-from headrace.jobs.live import Hub
+from headrace.jobs.api.access import Admin, Anyone, Viewer, may_read_rows
+from headrace.jobs.live import Hub, StreamLimit
 from headrace.spark.java import find_java
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 _LIBRARIES = ("pyspark", "fastapi", "uvicorn", "pydantic", "pyarrow")
 
 
-def add_pages(app: FastAPI, feed: Feed) -> None:
+def add_pages(app: FastAPI, feed: Feed, streams: StreamLimit | None = None) -> None:
     """Add the pages that show the jobs of a feed to an application."""
     app.state.feed = feed
-    app.state.hub = Hub(lambda topic: message_of(feed, topic))
+    app.state.hub = Hub(lambda topic: message_of(feed, topic), limit=streams)
     app.mount("/static", ASSETS, name="static")
-    app.include_router(live.router)
-    app.include_router(sample_runs.router)
-    app.include_router(flow_pages.router)
-    app.include_router(router)
+    for each in routers():
+        app.include_router(each)
 
     @app.exception_handler(StarletteHTTPException)
     async def answer(request: Request, error: StarletteHTTPException) -> Response:
         """Answer with a page if a browser opened one, else with JSON."""
-        is_page = not request.url.path.startswith(("/api/", "/ui/", "/static/"))
-        if is_page and "text/html" in request.headers.get("accept", ""):
+        if is_page(request):
             return render(request, "error.html", error.status_code, detail=error.detail)
         return await http_exception_handler(request, error)
 
 
-def _job(job: str, feed: FeedOf) -> JobView:
-    summary = feed.job(job)
-    if summary is None:
-        raise HTTPException(404, "no job has this id")
-    return summary
-
-
-JobOf = Annotated[JobView, Depends(_job)]
+def routers() -> list[APIRouter]:
+    """Return the routers of the pages."""
+    return [live.router, sample_runs.router, flow_pages.router, router]
 
 
 def _job_page(request: Request, feed: Feed, job: JobView, tab: str, **context: Any) -> HTMLResponse:
-    graph = graph_for(feed, job, viewer_of(request))
+    viewer = viewer_of(request)
+    graph = graph_for(feed, job, viewer)
+    shown: dict[str, Any] = {"rows_visible": may_read_rows(feed.policy, viewer, job.owner), "graph": graph}
     state = {"job": job.id, "name": job.name, "graph": graph, "now": job_message(job, graph)}
     merged = {**state, **context.pop("state", {})}
-    return render(request, f"job_{tab}.html", job=job, tab=tab, graph=graph, state=merged, **context)
+    return render(request, f"job_{tab}.html", job=job, tab=tab, state=merged, **shown, **context)
 
 
 @router.get("/")
-def jobs_page(request: Request, feed: FeedOf) -> HTMLResponse:
+def jobs_page(request: Request, feed: FeedOf, _: Viewer) -> HTMLResponse:
     """Show all jobs."""
     jobs = by_urgency(feed.jobs())
     rows = [(job, job_cells(job)) for job in jobs]
@@ -86,14 +81,14 @@ def jobs_page(request: Request, feed: FeedOf) -> HTMLResponse:
 
 
 @router.get("/jobs/{job}")
-def graph_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
+def graph_page(request: Request, feed: FeedOf, job: ViewOfJob) -> HTMLResponse:
     """Show the data-flow graph of a job and its main charts."""
     state = {"charts": [asdict(chart) for chart in charts.OVERVIEW], "range": charts.RANGES["15 min"]}
     return _job_page(request, feed, job, "graph", charts=charts.OVERVIEW, state=state)
 
 
 @router.get("/jobs/{job}/metrics")
-def metrics_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
+def metrics_page(request: Request, feed: FeedOf, job: ViewOfJob) -> HTMLResponse:
     """Show all charts of a job over one time range."""
     state = {"charts": [asdict(chart) for chart in charts.ALL], "range": charts.RANGES["15 min"]}
     disorder, recommended = bars_of(job.figures), recommendation(job.figures)
@@ -102,7 +97,7 @@ def metrics_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
 
 
 @router.get("/jobs/{job}/data")
-def data_page(request: Request, feed: FeedOf, job: JobOf, output: str = "") -> HTMLResponse:
+def data_page(request: Request, feed: FeedOf, job: ViewOfJobWithRows, output: str = "") -> HTMLResponse:
     """Show the stored side outputs of a job: dead letters and late data, with their reasons."""
     checkpoint = feed.checkpoint(job.id)
     outputs = list_side_outputs(checkpoint)
@@ -119,7 +114,7 @@ def data_page(request: Request, feed: FeedOf, job: JobOf, output: str = "") -> H
 
 
 @router.get("/jobs/{job}/runs")
-def runs_page(request: Request, feed: FeedOf, job: JobOf, attempt: int = 0) -> HTMLResponse:
+def runs_page(request: Request, feed: FeedOf, job: ViewOfJob, attempt: int = 0) -> HTMLResponse:
     """Show the attempts of a job, their logs, and the checkpoints of its queries."""
     attempts = feed.attempts(job.id)
     shown = attempt or (attempts[0].number if attempts else 0)
@@ -138,7 +133,7 @@ def runs_page(request: Request, feed: FeedOf, job: JobOf, attempt: int = 0) -> H
 
 
 @router.get("/jobs/{job}/plan")
-def plan_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
+def plan_page(request: Request, feed: FeedOf, job: ViewOfJob) -> HTMLResponse:
     """Show the logical plan of a job; physical plan and executors follow from the driver."""
     plan = feed.plan(job.id) or {}
     tiers = {step["name"]: step["tier"] for step in plan.get("steps", ())}
@@ -146,7 +141,7 @@ def plan_page(request: Request, feed: FeedOf, job: JobOf) -> HTMLResponse:
 
 
 @router.get("/jobs/{job}/edit")
-def edit_page(request: Request, feed: FeedOf, job: JobOf, dead_letters: str = "") -> HTMLResponse:
+def edit_page(request: Request, feed: FeedOf, job: ViewOfJobWithRows, dead_letters: str = "") -> HTMLResponse:
     """Edit the document of a job and test it, with the `dead_letters` of a source if it names some."""
     file, text = document_for(feed, job, viewer_of(request))
     editable = file.endswith((".yaml", ".yml"))
@@ -163,13 +158,13 @@ def _flow_editor() -> dict[str, Any]:
 
 
 @router.get("/new")
-def new_page(request: Request) -> HTMLResponse:
+def new_page(request: Request, _: Viewer) -> HTMLResponse:
     """Write a document and submit it."""
     return render(request, "new.html", text=STARTER, letters=None, **_flow_editor())
 
 
 @router.get("/alerts")
-def alerts_page(request: Request, feed: FeedOf) -> HTMLResponse:
+def alerts_page(request: Request, feed: FeedOf, _: Viewer) -> HTMLResponse:
     """Show firing and resolved alerts, and the rules."""
     alerts = feed.alerts()
     resolved = [alert for alert in alerts if alert.resolved is not None]
@@ -177,21 +172,27 @@ def alerts_page(request: Request, feed: FeedOf) -> HTMLResponse:
 
 
 @router.get("/users")
-def users_page(request: Request, feed: FeedOf) -> HTMLResponse:
+def users_page(request: Request, feed: FeedOf, viewer: Viewer) -> HTMLResponse:
     """Show users and tokens, for admins."""
-    visible = viewer_of(request).role == "admin"
+    visible = viewer.role == "admin"
     users, tokens = feed.users() if visible else ((), ())
     return render(request, "users.html", visible=visible, users=users, tokens=tokens)
 
 
+@router.get("/audit")
+def audit_page(request: Request, feed: FeedOf, _: Admin, before: float | None = None) -> HTMLResponse:
+    """Show a page of the audit log, the newest entries first."""
+    return render(request, "audit.html", log=feed.audit(before), newest=before is None)
+
+
 @router.get("/login")
-def login_page(request: Request) -> HTMLResponse:
+def login_page(request: Request, _: Anyone) -> HTMLResponse:
     """Log in."""
     return render(request, "login.html")
 
 
 @router.get("/about")
-def about_page(request: Request, feed: FeedOf) -> HTMLResponse:
+def about_page(request: Request, feed: FeedOf, _: Viewer) -> HTMLResponse:
     """Show versions and facts about the service."""
     facts = {"Java": _java(), "Python": platform.python_version(), "System": platform.platform(terse=True)}
     facts |= feed.about()

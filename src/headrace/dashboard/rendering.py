@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from headrace.dashboard import formatting
 from headrace.dashboard.assets import ASSETS
 from headrace.dashboard.health import health_of
+from headrace.jobs.api.access import sender_of
 from headrace.jobs.security.guard import SECURITY_HEADERS
 from headrace.jobs.security.principals import Principal, Role
 
@@ -49,6 +50,11 @@ def render(request: Request, template: str, status: int = 200, **context: Any) -
 
 
 def viewer_of(request: Request) -> Principal:
-    """Return the user of a request, whom the guard has identified; an admin on pages without a guard."""
-    principal: Principal | None = getattr(request.state, "principal", None)
-    return principal or Principal("", Role.ADMIN)
+    """Return the user of a request; a viewer without a name on the pages that need no login."""
+    return sender_of(request) or Principal("", Role.VIEWER)
+
+
+def is_page(request: Request) -> bool:
+    """True if a browser opens a page, as opposed to a fragment or a call of the API."""
+    opened = not request.url.path.startswith(("/api/", "/ui/", "/static/"))
+    return opened and "text/html" in request.headers.get("accept", "")

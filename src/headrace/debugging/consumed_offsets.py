@@ -9,6 +9,7 @@ from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.checkpoints.layout import read_log_file
 from headrace.lowering.expressions import POSITION
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def consumed_before(checkpoint: Path, epoch: int, *, sources: int) -> Column | N
 
 def _positions(file: Path) -> Iterator[Any]:
     """Yield the end offset of each source; the first two lines of the file describe the epoch."""
-    for line in file.read_text().splitlines()[2:]:
+    for line in read_log_file(file)[2:]:
         try:
             yield json.loads(line)
         except ValueError:
@@ -73,6 +74,6 @@ def _consumed_files(checkpoint: Path, number: int, position: dict[str, int]) -> 
     from pyspark.sql import functions as F  # noqa: N812
 
     logs = (checkpoint / "spark" / "sources" / str(number)).glob("[0-9]*")
-    lines = (line for log in logs for line in log.read_text().splitlines() if line.startswith("{"))
+    lines = (line for log in logs for line in read_log_file(log) if line.startswith("{"))
     files = {entry["path"] for entry in map(json.loads, lines) if entry["batchId"] <= position["logOffset"]}
     return [F.col(POSITION)["partition"].isin(*sorted(files))] if files else []

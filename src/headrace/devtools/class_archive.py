@@ -57,7 +57,7 @@ def run_pipelines(place: Path) -> None:
     keyed = events.key_by("k")
     windowed = keyed.window(windows.tumbling("1 minute"))
     windowed.aggregate("counts", n="count(*)").write("files", connect.files(path=str(place), format="json"))
-    others = events.where("v > 2", name="others")
+    others = events.where("v > 2", step_name="others")
     joined = events.join("pairs", others, on="k", within="2 minutes", select={"v": "left.v"})
     joined.write("pairs_out", connect.memory())
     keyed.latest("last").write("last_out", connect.memory(key=["k"]))

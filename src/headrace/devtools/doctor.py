@@ -16,8 +16,8 @@ from headrace.spark import kernel_jar
 from headrace.spark.cache import cache_directory
 from headrace.spark.class_archive import archive_path
 from headrace.spark.jars import jar_sets
-from headrace.spark.java import Unfit, candidates, find_java
-from headrace.spark.launch import active_session, log_file, spark_home
+from headrace.spark.java import Unfit, candidates, find_java, java_options, require_safe_java
+from headrace.spark.launch import DRIVER_OPTIONS, active_session, log_file, spark_home
 
 Status = Literal["ok", "optional", "missing"]
 
@@ -80,6 +80,7 @@ def _python() -> Check:
 def _java() -> Check:
     java = find_java()
     skipped = [f"skipped {other}" for other in candidates() if isinstance(other, Unfit) and other.present]
+    require_safe_java(java.release, java_options({}, "driver"), DRIVER_OPTIONS)
     fact = f"Java {java.version} from {java.origin}: {java.home}"
     return Check("java", "ok", "; ".join([fact, *skipped]))
 

@@ -44,6 +44,8 @@ def _problem(model: type[BaseModel], error: dict[str, Any], where: str) -> Probl
         return Problem(where, f"unknown option `{option}`", did_you_mean(option, _fields_by_name(model)))
     if error["type"] == "missing":
         return Problem(where, f"option `{option}` is missing", _describe(model, option))
+    if "hint" in (context := error.get("ctx", {})):
+        return Problem(f"{where}: {option}" if option else where, context["what"], context["hint"])
     value = error.get("input")
     message = error["msg"].removeprefix("Value error, ")
     if not option:  # the problem is in several options, whose values may hold passwords

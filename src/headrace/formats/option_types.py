@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from headrace import durations
+from headrace.access.options import FilePath
 from headrace.errors import DurationError
 
 
@@ -34,8 +35,10 @@ def seconds_of(duration: str | timedelta) -> float:
     return durations.microseconds(duration) / 1e6
 
 
-PathOption = Annotated[str | Path, PlainValidator(_parse_path), WithJsonSchema({"type": "string"})]
-"""Validated as text."""
+PathOption = Annotated[
+    str | Path, PlainValidator(_parse_path), WithJsonSchema({"type": "string"}), FilePath()
+]
+"""Validated as text; a restricted service decides on it."""
 
 DurationOption = Annotated[
     str | timedelta,

@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from headrace.access.options import Address
 from headrace.formats.base import Format
 from headrace.formats.option_types import DurationOption, RetryTimeoutOption, seconds_of
 from headrace.schemas.datatypes import DataType
@@ -32,7 +33,9 @@ class SchemaRegistry(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    url: str = Field(description="The address: http:// or https://, a host, a port and a path")
+    url: Annotated[str, Address()] = Field(
+        description="The address: http:// or https://, a host, a port and a path"
+    )
     user: str | None = Field(default=None, description="The user name")
     password: SecretStr | None = Field(
         default=None, description="The password, such as `${REGISTRY_PASSWORD}`"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headrace.access import check_import, current_code
 from headrace.errors import LoadError, OptionError, did_you_mean
 
 _directory: ContextVar[Path | None] = ContextVar("directory of the document", default=None)
@@ -36,8 +37,10 @@ class UserCode:
 
         Raises:
             LoadError: the module or the name does not exist, or importing the module fails.
+        OptionError: a service restricts documents, and accepts no code.
         """
         if self.target is None:
+            check_import(self.text)
             object.__setattr__(self, "target", _load(self.text))
         return self.target
 
@@ -73,6 +76,8 @@ def describe_code(target: Any) -> UserCode:
 
 def search_directory(directory: Path) -> None:
     """Import user code from the directory of a document, before other places."""
+    if not current_code():
+        return
     _directory.set(directory)
     if str(directory.absolute()) not in sys.path:
         sys.path.append(str(directory.absolute()))

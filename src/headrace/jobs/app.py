@@ -13,8 +13,9 @@ from headrace.dashboard.pages import add_pages
 from headrace.jobs.api import routers
 from headrace.jobs.api.errors import add_error_handlers
 from headrace.jobs.api.live import tick_hub
+from headrace.jobs.api.users import LoginLimit
+from headrace.jobs.live import StreamLimit
 from headrace.jobs.security.guard import Guard
-from headrace.jobs.security.throttle import LoginThrottle
 from headrace.jobs.service import JobService
 
 
@@ -31,14 +32,25 @@ def create_app(service: JobService) -> FastAPI:
         yield
         service.pause()
 
-    app = FastAPI(title="Headrace", version="1", openapi_url="/api/v1/openapi.json", lifespan=lifespan)
+    public_url = service.policy.public_url
+    app = FastAPI(
+        title="Headrace",
+        version="1",
+        openapi_url="/api/v1/openapi.json",
+        lifespan=lifespan,
+        servers=None if public_url is None else [{"url": public_url}],
+        redirect_slashes=False,
+    )
     app.state.service = service
-    app.state.ticks = tick_hub(service)
-    app.state.throttle = LoginThrottle()
+    app.state.policy = service.policy
+    app.state.owner_of = lambda job: service.get(job).owner
+    streams = StreamLimit()
+    app.state.ticks = tick_hub(service, streams)
+    app.state.logins = LoginLimit()
     for router in routers():
         app.include_router(router)
     add_error_handlers(app)
-    add_pages(app, ServiceFeed(service))
+    add_pages(app, ServiceFeed(service), streams)
     app.add_middleware(Guard, service=service, policy=service.policy)
     return app
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.access import spark_settings
 from headrace.checkpoints.layout import (
     checkpoint_of,
     has_unfinished_epoch,
@@ -78,9 +79,10 @@ class Driver:
         return ending
 
     def _run(self, pipeline: Pipeline, on_start: Callable[[], None]) -> str:
-        declared = pipeline.declared_run.options if pipeline.declared_run is not None else RunOptions()
-        options = replace(self._settings.run_options(declared), checkpoint=self._job.checkpoint)
-        graph = pipeline.check()
+        declared = pipeline._declared_run.options if pipeline._declared_run is not None else RunOptions()
+        options = self._settings.run_options(declared)
+        options = replace(options, checkpoint=self._job.checkpoint, conf={**options.conf, **spark_settings()})
+        graph = pipeline._plan()
         facts = {"datasets": datasets_of(graph), "restore_effects": list(restore_effects(graph))}
         write_json(self._job.plan, as_json(explain(graph)) | facts)
         if self._job.read_request() == "drain":  # an earlier attempt failed while it drained

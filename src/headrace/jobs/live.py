@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
+from starlette.responses import JSONResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 INTERVAL = 1.0
 """Seconds between two messages."""
+MAX_STREAMS = 100
+"""Open streams of one user; a page has one."""
 _QUEUE = 4
 """Messages that a slow client may be behind; the oldest is dropped."""
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
@@ -24,19 +28,62 @@ Message = Callable[[str], Any]
 _log = logging.getLogger("headrace.jobs")
 
 
+class StreamLimit:
+    """A limit on the open streams of each user."""
+
+    def __init__(self, most: int = MAX_STREAMS) -> None:
+        self._most = most
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def hold(self, holder: str) -> Iterator[bool]:
+        """Count a stream inside the block; yields False if the user has too many."""
+        if self._open[holder] >= self._most:
+            yield False
+            return
+        self._open[holder] += 1
+        try:
+            yield True
+        finally:
+            self._open[holder] -= 1
+            if not self._open[holder]:
+                del self._open[holder]
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events; 429 if their reader has too many streams open."""
+
+    def __init__(self, content: AsyncIterator[bytes], limit: StreamLimit, holder: str) -> None:
+        super().__init__(content, media_type="text/event-stream", headers=_HEADERS)
+        self._limit = limit
+        self._holder = holder
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events until the reader leaves."""
+        with self._limit.hold(self._holder) as admitted:
+            if admitted:
+                await super().__call__(scope, receive, send)
+                return
+        detail = {"detail": "too many open event streams of this user", "problems": []}
+        await JSONResponse(detail, status_code=429)(scope, receive, send)
+
+
 class Hub:
     """Open streams by topic. A task makes the messages while at least one stream is open."""
 
-    def __init__(self, message: Message, interval: float = INTERVAL) -> None:
+    def __init__(
+        self, message: Message, interval: float = INTERVAL, limit: StreamLimit | None = None
+    ) -> None:
         """Make messages with `message(topic)`, on a worker thread; None ends the streams of a topic."""
+        self._limit = limit or StreamLimit()
         self._message = message
         self._interval = interval
         self._streams: dict[str, set[asyncio.Queue[bytes | None]]] = defaultdict(set)
         self._task: asyncio.Task[None] | None = None
 
-    def response(self, topic: str) -> StreamingResponse:
-        """Return the response that streams a topic."""
-        return StreamingResponse(self.stream(topic), media_type="text/event-stream", headers=_HEADERS)
+    def response(self, topic: str, holder: str) -> EventStream:
+        """Return the response that streams a topic to a user."""
+        return EventStream(self.stream(topic), self._limit, holder)
 
     async def stream(self, topic: str) -> AsyncIterator[bytes]:
         """Yield the messages of a topic as events `tick`, the first at once; `gone` is the last one."""

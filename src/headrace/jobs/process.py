@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.access import ENVIRONMENT, SAFE_PATH, Access
 from headrace.jobs.directory import AttemptDirectory
 
 VARIABLE = "HEADRACE_JOB"
@@ -39,6 +40,7 @@ def spawn(
     job: str,
     directory: Path,
     lock: int,
+    access: Access | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a driver in a new session; it inherits the lock of the job."""
     attempt.path.mkdir(parents=True, exist_ok=True)
@@ -51,13 +53,18 @@ def spawn(
             stderr=subprocess.STDOUT,
             start_new_session=True,
             pass_fds=(lock,),
-            env=environment_of(job),
+            env=environment_of(job, access),
         )
 
 
-def environment_of(job: str) -> dict[str, str]:
-    """Return the environment of the processes of a job: that of the service, without its secrets."""
-    return {name: value for name, value in os.environ.items() if name not in SECRETS} | {VARIABLE: job}
+def environment_of(job: str, access: Access | None = None) -> dict[str, str]:
+    """Return the environment of the processes of a job: that of the service, without its secrets.
+
+    No process of the job, Python workers of Spark included, imports a module of Python from its directory.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name not in (*SECRETS, ENVIRONMENT)}
+    restriction = {} if access is None else access.environment()
+    return inherited | restriction | {VARIABLE: job, SAFE_PATH: "1"}
 
 
 def kill_group(leader: int, job: str) -> None:

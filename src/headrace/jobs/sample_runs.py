@@ -15,7 +15,7 @@ from typing import Any
 from headrace.errors import DocumentError, Problem, without_passwords
 from headrace.jobs.directory import read_json, write_json
 from headrace.jobs.process import environment_of, kill_group
-from headrace.jobs.security.documents import check_submission, limit_memory
+from headrace.jobs.security.documents import apply_defaults, check_submission
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError
 from headrace.jobs.submission import Submission
@@ -58,8 +58,7 @@ class SampleRuns:
         """
         submission = Submission(FILE, {FILE: document.encode(errors="replace")}, directory=directory)
         check_submission(submission, self._policy)
-        submission.check()
-        settings = limit_memory(submission.settings, self._policy)
+        settings = apply_defaults(submission.settings, self._policy)
         memory = {"spark.driver.memory": settings.memory} if settings.memory else {}
         request = {"document": document, "file": FILE, "rows": dict(rows), "conf": memory}
         with self._slot(), tempfile.TemporaryDirectory(prefix="headrace-test-") as place:
@@ -101,7 +100,7 @@ class SampleRuns:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env=environment_of(run),
+                env=environment_of(run, self._policy.access),
             )
         self._processes[run] = process.pid
         try:

@@ -19,7 +19,9 @@ from headrace.jobs.inquiries import Inquiry, inquire
 from headrace.jobs.model import Job
 from headrace.jobs.reporting import Reporter
 from headrace.jobs.sample_runs import SampleRuns
-from headrace.jobs.security.documents import check_submission, limit_memory
+from headrace.jobs.security.audit import DAYS, AuditLog
+from headrace.jobs.security.documents import apply_defaults, check_submission
+from headrace.jobs.security.files import protect_directory
 from headrace.jobs.security.policy import Policy
 from headrace.jobs.states import ConflictError, JobState
 from headrace.jobs.store.database import Database
@@ -32,6 +34,7 @@ from headrace.metrics.alerts.rules import AlertSettings
 PERIOD = 0.5
 """Seconds between two rounds of the supervisor."""
 TICK_SECONDS = 1.0
+AUDIT_SECONDS = 3600.0
 LOG_BYTES = 1 << 20
 _STOPPABLE = {JobState.STARTING, JobState.RUNNING}
 
@@ -49,6 +52,7 @@ class JobService:
         alerts: AlertSettings | None = None,
         policy: Policy | None = None,
         lineage: str | None = None,
+        audit_days: float = DAYS,
     ) -> None:
         """Open the data directory and the store.
 
@@ -60,9 +64,10 @@ class JobService:
             alerts: rules and channels of alerts.
             policy: the access policy; default: full access from this machine.
             lineage: the URL of an OpenLineage server, or a file for its events.
+            audit_days: days after which entries of the audit log are deleted.
 
         Raises:
-            OptionError: another service holds the directory, or the store cannot be opened.
+            OptionError: another service holds the directory or the store, or it cannot be opened.
         """
         self.policy = policy or Policy()
         self.data = data.resolve()
@@ -70,18 +75,22 @@ class JobService:
         self.sample_runs = SampleRuns(self.policy)
         self._resources.callback(self.sample_runs.close)
         self._lock_data()
-        self.database = Database(store or str(self.data / "jobs.db"))
-        self._resources.callback(self.database.close)
-        create_tables(self.database)
+        try:
+            self.database = self._open_store(store or str(self.data / "jobs.db"))
+        except BaseException:
+            self._resources.close()
+            raise
+        self.audit = AuditLog(self.database, audit_days)
         self._reporter = Reporter(self.database, self.directory, alerts=alerts, lineage=lineage)
         self._resources.callback(self._reporter.close)
         self.history, self.alerts = self._reporter.history, self._reporter.alerts
         self.alert_rules = self._reporter.rules
         self.store = JobStore(self.database, self._reporter.emit_lineage)
-        self._supervisor = Supervisor(self.store, self.directory, command=command)
+        self._supervisor = Supervisor(self.store, self.directory, command=command, access=self.policy.access)
         self._loops = [
             Loop("supervisor", period, self._supervisor.advance),
             Loop("ticks", TICK_SECONDS, lambda: self._reporter.tick(self.store.all_jobs())),
+            Loop("audit", AUDIT_SECONDS, self.audit.clean),
         ]
 
     @property
@@ -111,8 +120,7 @@ class JobService:
             DocumentError: the document is invalid.
             PlanError: the plan is invalid.
         """
-        check_submission(submission, self.policy)
-        pipeline = submission.check()
+        pipeline = check_submission(submission, self.policy)
         now = time.time()
         job = Job(
             id=secrets.token_hex(6),
@@ -121,15 +129,19 @@ class JobService:
             file=submission.file,
             version=submission.version,
             directory=submission.directory,
-            settings=limit_memory(submission.settings, self.policy),
+            settings=apply_defaults(submission.settings, self.policy),
             created=now,
             changed=now,
         )
         directory = self.directory(job.id)
-        submission.store(directory.files)
         record = {"file": job.file, "settings": job.settings.model_dump(), "files": sorted(submission.files)}
-        write_json(directory.path / "job.json", record)
-        return self.store.add(job)
+        try:
+            submission.store(directory.files)
+            write_json(directory.path / "job.json", record)
+            return self.store.add(job)
+        except BaseException:  # such as a full disk
+            shutil.rmtree(directory.path, ignore_errors=True)
+            raise
 
     def jobs(self) -> list[Job]:
         """Return all jobs, the newest first."""
@@ -242,10 +254,18 @@ class JobService:
     def _conflict(self, job: Job, verb: str) -> ConflictError:
         return ConflictError(f"a job that is {job.state} cannot be {verb}", where=f"job {job.id}")
 
+    def _open_store(self, url: str) -> Database:
+        database = Database(url)
+        self._resources.callback(database.close)
+        database.claim()
+        create_tables(database)
+        return database
+
     def _lock_data(self) -> None:
         where, hint = str(self.data), "choose another --data"
         try:
             self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+            protect_directory(self.data / "jobs")
             lock = self._resources.enter_context((self.data / "service.lock").open("a+"))
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -8,18 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
+from headrace.access import current
 from headrace.errors import DocumentError, OptionError, Problem
 from headrace.jobs.model import JobSettings
 from headrace.streams.pipeline import Pipeline
+from headrace.yaml.load import check_entries, loads_code
 
 MAX_FILE_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 256 << 20
 MAX_FILES = 200
-CODE_KEYS = frozenset({"map", "flat_map", "filter", "map_batches", "process", "stateful_map"})
-"""Keys of steps that load Python."""
 _SUFFIXES = (".py", ".yaml", ".yml")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. @=+-]*")
 
@@ -54,9 +51,11 @@ class Submission:
         if self.directory is not None and not Path(self.directory).is_dir():
             raise OptionError("no such directory", where=self.directory)
         if self.is_code:
+            if current() is not None and not self.file.endswith(".py"):
+                check_entries(self.text, file=self.file)
             return Path(self.file).stem
         pipeline = self.parse()
-        if not pipeline.check().sinks:
+        if not pipeline._plan().sinks:
             problem = Problem(self.file, "nothing is written", "add a sink under `sinks`")
             raise DocumentError([problem])
         return pipeline.name
@@ -68,7 +67,7 @@ class Submission:
     @property
     def is_code(self) -> bool:
         """True if the pipeline is a file in Python, or a document that names functions in Python."""
-        return self.file.endswith(".py") or loads_python(self.text)
+        return self.file.endswith(".py") or loads_code(self.text)
 
     @property
     def text(self) -> str:
@@ -90,21 +89,6 @@ class Submission:
             target = directory / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-
-
-def loads_python(document: str) -> bool:
-    """True if a document names functions or classes in Python.
-
-    >>> loads_python('steps: {a: {from: tx, map: {python: "scoring:score"}}}'), loads_python("steps: {}")
-    (True, False)
-    """
-    try:
-        content = YAML(typ="safe").load(document)
-    except YAMLError:  # reported by the check of the document
-        return False
-    steps = content.get("steps") if isinstance(content, dict) else None
-    named = [step for step in steps.values() if isinstance(step, dict)] if isinstance(steps, dict) else []
-    return any(CODE_KEYS & step.keys() for step in named)
 
 
 def check_files(files: Mapping[str, bytes]) -> None:

@@ -12,10 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from headrace.access import Access
 from headrace.jobs.directory import AttemptDirectory, JobDirectory, read_json
 from headrace.jobs.model import Attempt, Job
 from headrace.jobs.process import ProcessIdentity, kill_group, spawn
 from headrace.jobs.states import ConflictError, JobState, UnknownJobError
+from headrace.jobs.store.database import StoreError
 from headrace.jobs.store.jobs import JobStore
 
 DRIVER = (sys.executable, "-P", "-m", "headrace.cli.app", "drive")
@@ -33,11 +35,17 @@ class Supervisor:
     """Changes the states of jobs, holding `lock`."""
 
     def __init__(
-        self, store: JobStore, directory: Callable[[str], JobDirectory], *, command: Sequence[str] = DRIVER
+        self,
+        store: JobStore,
+        directory: Callable[[str], JobDirectory],
+        *,
+        command: Sequence[str] = DRIVER,
+        access: Access | None = None,
     ) -> None:
         self._store = store
         self._directory = directory
         self._command = tuple(command)
+        self._access = access
         self._children: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self.lock = threading.RLock()
 
@@ -51,6 +59,8 @@ class Supervisor:
                         self._advance(job)
             except UnknownJobError:
                 continue
+            except StoreError:
+                raise
             except Exception:
                 _log.exception("job %s cannot be advanced", listed.id)
 
@@ -139,6 +149,7 @@ class Supervisor:
                 job=job.id,
                 directory=Path(job.directory) if job.directory else directory.files,
                 lock=lock,
+                access=self._access,
             )
         self._children[(job.id, job.attempts)] = child
         return self._store.change(job, pid=child.pid)
@@ -235,6 +246,8 @@ class Loop:
         while not self._stopped.is_set():
             try:
                 self._action()
+            except StoreError:  # logged by the store; the next round may succeed
+                pass
             except Exception:
                 _log.exception("%s failed", self._thread.name)
             self._stopped.wait(self._period)

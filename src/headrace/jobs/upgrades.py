@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.access import restrict
 from headrace.checkpoints.comparison import Comparison, compare
 from headrace.checkpoints.layout import list_checkpoints
+from headrace.checkpoints.owner import read_owner
 from headrace.checkpoints.planned_state import state_of_checkpoint
 from headrace.checkpoints.rename import rename_state
 from headrace.checkpoints.savepoints import (
@@ -26,12 +28,13 @@ from headrace.checkpoints.savepoints import (
 from headrace.errors import OptionError
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.model import Job, JobSettings
-from headrace.jobs.security.documents import check_memory, check_submission, limit_memory
+from headrace.jobs.security.documents import apply_defaults, check_memory, check_submission
 from headrace.jobs.states import ENDED, ConflictError, JobState
 from headrace.jobs.submission import Submission
 
 if TYPE_CHECKING:
     from headrace.jobs.service import JobService
+    from headrace.plan.graph import Graph
 
 STOP_SECONDS = 100.0
 """The timeout of a graceful stop; after it the request fails, and the job stays stopped."""
@@ -71,7 +74,6 @@ class JobUpgrades:
             PlanError: the plan is invalid.
         """
         check_submission(submission, self._service.policy)
-        submission.check()
         current = self._service.get(job)
         check_memory(_merge_settings(current, submission), self._service.policy)
         comparison = self.compare(current, submission)
@@ -172,12 +174,15 @@ class JobUpgrades:
         checkpoint = self._service.directory(job.id).checkpoint
         if submission.is_code or not list_checkpoints(checkpoint):
             return None
-        return compare(state_of_checkpoint(checkpoint), submission.parse().check())
+        return compare(state_of_checkpoint(checkpoint), self._plan(submission))
+
+    def _plan(self, submission: Submission) -> Graph:
+        with restrict(self._service.policy.access):
+            return submission.parse()._plan()
 
     def _save(self, job: Job, name: str) -> None:
         directory = self._service.directory(job.id)
-        owner = directory.checkpoint / "pipeline"
-        create_savepoint(owner.read_text() if owner.exists() else job.name, directory.checkpoint, name)
+        create_savepoint(read_owner(directory.checkpoint) or job.name, directory.checkpoint, name)
         place = directory.path / _FILES / name
         shutil.rmtree(place, ignore_errors=True)
         shutil.copytree(directory.files, place / "files")
@@ -194,7 +199,7 @@ class JobUpgrades:
     def _migrate(self, job: Job, submission: Submission, comparison: Comparison | None) -> None:
         moved = [change for change in comparison.steps if change.renamed_from] if comparison else []
         for change in moved:
-            graph, checkpoint = submission.parse().check(), self._service.directory(job.id).checkpoint
+            graph, checkpoint = self._plan(submission), self._service.directory(job.id).checkpoint
             rename_state(graph, checkpoint, change.renamed_from, change.step)
 
     def _replace_files(self, job: Job, submission: Submission) -> None:
@@ -217,7 +222,7 @@ class JobUpgrades:
         record = self._service.directory(job.id).path / "job.json"
         known = read_json(record) or {}
         names = {"files": sorted({*known["files"], *files})} if "files" in known else {}
-        checked = limit_memory(JobSettings.model_validate(settings), self._service.policy)
+        checked = apply_defaults(JobSettings.model_validate(settings), self._service.policy)
         write_json(record, {"file": file, "settings": checked.model_dump(), **names})
         self._service.store.change(job, file=file, version=version, settings=checked)
 
@@ -241,5 +246,5 @@ def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:
 def _needs_replay(job: Job, comparison: Comparison) -> ConflictError:
     changes = [change for change in comparison.steps if change.verdict == "replay"]
     reasons = "; ".join(f"`{change.step}`: {', '.join(change.reasons)}" for change in changes)
-    hint = "submit it as a new job, or rename the steps; headrace plan lists the effect on sinks"
+    hint = "submit it as a new job, or rename the steps; headrace diff lists the effect on sinks"
     return ConflictError(f"the new pipeline needs a replay: {reasons}", where=f"job {job.id}", hint=hint)

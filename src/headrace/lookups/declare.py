@@ -65,12 +65,12 @@ class Lookup(ConnectorKeys, StepNode, TableReader):
     table: Annotated[Connector | Opaque, PlainValidator(_table), PlainSerializer(_table_document)]
     on: Names
     """The columns that both sides have."""
+    on_miss: OnMiss | None = None
+    """`null`, `drop` or `dead_letter` for a row without a match."""
     format: FormatValue | None = None
     """The format of the table's records."""
     schema: SchemaValue | None = None
     """The columns of the table."""
-    how: LookupHow = "left"
-    """`left`: a row without a match passes; `inner`: it is dropped."""
     load: Load = "table"
     """`table`: the table is held whole; `key`: its rows are read by key."""
     refresh: Length | None = None
@@ -81,8 +81,8 @@ class Lookup(ConnectorKeys, StepNode, TableReader):
     """`key`: the time to live of a cache entry."""
     concurrency: Annotated[int, Ge(1)] = 8
     """`key`: the number of concurrent HTTP requests of a task."""
-    on_miss: OnMiss | None = None
-    """`null`, `drop` or `dead_letter` for a row without a match."""
+    how: LookupHow = "left"
+    """The spelling of 0.2: `inner` is `on_miss: drop`."""
 
     verb: ClassVar[str] = "lookup"
     key: ClassVar[str] = "lookup"
@@ -127,6 +127,10 @@ class Lookup(ConnectorKeys, StepNode, TableReader):
         return self.load == "key" or self.refresh is not None
 
     @property
+    def drops_rows(self) -> bool:  # type: ignore[override]
+        return self.miss != "null"
+
+    @property
     def table_name(self) -> str:
         """The name of the table in errors and dead letters."""
         if not isinstance(self.table, Connector):
@@ -136,7 +140,7 @@ class Lookup(ConnectorKeys, StepNode, TableReader):
 
     def with_rows(self, rows: Sequence[Mapping[str, Any]], schema: Schema) -> Lookup:
         table = Memory(rows=list(rows))
-        return Lookup(self.name, self.input, table, self.on, None, schema, self.how, on_miss=self.on_miss)
+        return Lookup(self.name, self.input, table, self.on, self.miss, schema=schema)
 
     def runs_once(self, plan: Plan) -> bool:
         # If two queries executed it, a row could match in the one and not in the other, and be in no output.

@@ -26,6 +26,7 @@ from headrace.lowering.counts import Counts
 from headrace.lowering.dispatch import EpochStep, lower, select_output
 from headrace.lowering.expressions import HIDDEN, hidden_columns, visible_columns
 from headrace.lowering.sources import read_table
+from headrace.lowering.tables.changes import new_rows
 from headrace.spark.gateway import java_column, kernel
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def _task(node: Lookup, table: KeyTable, cache: int, ttl: float) -> LookupTask:
 
 @lower.register(Lookup)
 def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
-    frame, where, inputs = lowering.frame(node.input), lowering.graph.where(node), lowering.inputs
+    frame, where = new_rows(node, node.input, lowering), lowering.graph.where(node)
+    inputs = lowering.inputs
     lookup = inputs.once(node.name, lambda: QueryLookup(node, inputs))
     if lookup.task is None:
         rows = join_table(frame, node, inputs.table(node), where)

@@ -20,8 +20,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from headrace.checkpoints.journal import append_line, read_lines
+from headrace.connectors.durable_files import write_durably
 from headrace.connectors.flatten import json_text, quote_name
 from headrace.connectors.lookups import Key, Values
+from headrace.errors import DamagedFileError
+from headrace.sealed_files import RESTORE, seal, unseal
+from headrace.spark.cache import replace_atomically
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,7 +62,7 @@ class SnapshotReader:
     _rows: dict[Key, list[Values]] = field(default_factory=dict)
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
-        version = (Path(self.table.directory) / "current").read_text()
+        version = _read(Path(self.table.directory) / "current").decode()
         if version != self._version:
             self._rows, self._version = self._load(version), version
         return {key: self._rows[key] for key in keys if key in self._rows}
@@ -68,7 +72,8 @@ class SnapshotReader:
 
     def _load(self, version: str) -> dict[Key, list[Values]]:
         rows: dict[Key, list[Values]] = {}
-        with pyarrow.ipc.open_file(Path(self.table.directory) / f"{version}.arrow") as content:
+        stored = _read(Path(self.table.directory) / f"{version}.arrow")
+        with pyarrow.ipc.open_file(pyarrow.BufferReader(stored)) as content:
             columns = [column.to_pylist() for column in content.read_all().columns]
         for row in zip(*columns, strict=True):
             rows.setdefault(row[: self.table.width], []).append(row[self.table.width :])
@@ -151,15 +156,15 @@ class Snapshots:
     def _write(self, version: str) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
         content = _as_text(self._read(), self._on).toArrow()
-        path = self._directory / f"{version}.arrow"
-        with pyarrow.ipc.new_file(path.with_suffix(".draft"), content.schema) as file:
+        buffer = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_file(buffer, content.schema) as file:
             file.write_table(content)
-        path.with_suffix(".draft").rename(path)
+        path = self._directory / f"{version}.arrow"
+        write_durably(path, seal(buffer.getvalue().to_pybytes(), path))
 
     def _activate(self, version: str) -> None:
-        draft = self._directory / "current.draft"
-        draft.write_text(version)
-        draft.rename(self._directory / "current")
+        path = self._directory / "current"
+        replace_atomically(path, seal(version.encode(), path))
 
     def _remove_old(self, epoch: int) -> None:
         """Remove snapshots of epochs before the last one, which Spark never replays."""
@@ -167,6 +172,14 @@ class Snapshots:
         for path in self._directory.glob("*.arrow"):
             if path.stem not in self._epochs.values() and int(path.stem) < int(self._epochs[epoch]):
                 path.unlink(missing_ok=True)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return unseal(path.read_bytes(), path, hint=RESTORE)
+    except FileNotFoundError as error:
+        what = "the file is missing: it has a table that a lookup has used"
+        raise DamagedFileError(what, where=str(path), hint=RESTORE) from error
 
 
 def _as_text(frame: DataFrame, on: Sequence[str]) -> Any:

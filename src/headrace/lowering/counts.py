@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 class Counts:
     """The kernel's row counters of a step, summed over its tasks; a retried task counts once.
 
-    `rows = folded + late + pending`. A row in several windows is `placed` in each: `placed = settled + lost +
-    forgotten` + rows in open windows. `RowAccounting` has the public names.
+    `RowAccounting` explains the counters.
     """
 
     def __init__(self, spark: SparkSession) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.checkpoints.integrity.exchange_files import write_listing
 from headrace.connectors.base import Acknowledging, Connector, ReadContext, Receiving
 from headrace.lowering.code.functions import collector_of
 from headrace.lowering.decode import DeadLetters, decode_records
@@ -85,8 +86,10 @@ class StreamInputs:
             return frame
         path = (self.directory / "sources" / node.name).absolute()  # the JVM has its own working directory
         if not path.exists():
-            frame.write.mode("overwrite").parquet(f"{path}.draft")
-            Path(f"{path}.draft").rename(path)
+            draft = Path(f"{path}.draft")
+            frame.write.mode("overwrite").parquet(str(draft))
+            write_listing(draft)
+            draft.rename(path)
         return self.spark.readStream.schema(frame.schema).parquet(str(path))
 
     def table(self, node: TableReader) -> DataFrame:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _view_numbers = count()
-_WITH = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*with\s+", re.IGNORECASE | re.DOTALL)
+_WITH = re.compile(r"(?:\s|--[^\n]*\n|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*with\s+", re.IGNORECASE | re.DOTALL)
 """The `with` at the start of a query, after comments."""
 
 

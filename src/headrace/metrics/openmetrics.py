@@ -59,16 +59,19 @@ class _Collector:
         return self._metrics
 
 
-def render(snapshots: Iterable[Mapping[str, Any]], service: Mapping[str, float]) -> str:
+def render(
+    snapshots: Iterable[Mapping[str, Any]], service: Mapping[str, float], refused: Mapping[str, int] = {}
+) -> str:
     """Return the text for `/metrics`.
 
     Args:
         snapshots: the documents of the jobs.
         service: gauges of the service itself, by name.
+        refused: refused requests without a login, by status.
     """
     jobs = list(snapshots)
     of_jobs = [*_job_families(jobs), *_step_families(jobs), *_source_families(jobs)]
-    families = [*of_jobs, *_service_families(jobs, service)]
+    families = [*of_jobs, *_service_families(jobs, service), _refused_family(refused)]
     text: bytes = generate_latest(_Collector(families))  # type: ignore[no-untyped-call]
     return text.decode()
 
@@ -154,6 +157,14 @@ def _service_families(jobs: list[Mapping[str, Any]], service: Mapping[str, float
     yield family
     for name, value in service.items():
         yield GaugeMetricFamily(f"headrace_service_{name}", f"{name.replace('_', ' ')}.", value=value)
+
+
+def _refused_family(refused: Mapping[str, int]) -> Metric:
+    name, text = "headrace_service_refused_requests", "Refused requests without a login."
+    family = CounterMetricFamily(name, text, labels=["status"])
+    for status, requests in refused.items():
+        family.add_metric([status], requests)
+    return family
 
 
 def _gauge(name: str, text: str, jobs: list[Mapping[str, Any]], value: Any) -> Metric:

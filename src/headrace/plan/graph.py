@@ -77,7 +77,7 @@ class Graph:
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
-        >>> tx.drop("amount", name="cards")._pipeline.graph.facts(Ref("cards")).columns
+        >>> tx.drop("amount", step_name="cards")._pipeline._graph.facts(Ref("cards")).columns
         ('card',)
         """
         if ref not in self._facts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT, check_effort
 from headrace.errors import Problem, did_you_mean
 from headrace.plan.changes import are_panes
 from headrace.plan.graph import Graph
@@ -22,15 +23,21 @@ def problems_of(graph: Graph) -> list[Problem]:
     unknown = [problem for node in graph for problem in _unknown_inputs(graph, node)]
     if unknown:  # all other checks need the inputs
         return unknown
-    return [
-        Problem(graph.where(node, *finding.keys), finding.what, finding.hint)
-        for node in graph
-        for finding in _findings(graph, node)
-    ]
+    try:
+        return [
+            Problem(graph.where(node, *finding.keys), finding.what, finding.hint)
+            for node in graph
+            for finding in _findings(graph, node)
+        ]
+    except RecursionError:  # the facts of a step are those of the steps before it
+        return [Problem(f"pipeline `{graph.name}`", TOO_DEEP, TOO_DEEP_HINT)]
 
 
 def _findings(graph: Graph, node: Node) -> Iterator[Finding]:
-    yield from node.check(graph)
+    for finding in node.check(graph):
+        check_effort()
+        yield finding
+    check_effort()
     yield from _check_columns(graph, node)
     yield from _check_time(graph, node)
     yield from _check_changes(graph, node)

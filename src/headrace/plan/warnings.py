@@ -15,8 +15,8 @@ def warnings_of(graph: Graph) -> list[Problem]:
 
     >>> from headrace import Pipeline, connect
     >>> pipeline = Pipeline("p")
-    >>> _ = pipeline.read("tx", connect.memory(), schema="v int").where("v > 1", name="big")
-    >>> [warning.what for warning in warnings_of(pipeline.check())]
+    >>> _ = pipeline.read("tx", connect.memory(), schema="v int").where("v > 1", step_name="big")
+    >>> [warning.what for warning in warnings_of(pipeline._plan())]
     ['no sink depends on it, so it does not run']
     """
     return [

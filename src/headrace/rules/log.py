@@ -7,16 +7,22 @@ is therefore logged before the epoch in which it takes effect, and a replayed ep
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headrace.checkpoints.journal import open_log, read_lines
+from headrace.checkpoints.journal import append_durably, read_lines
 from headrace.checkpoints.layout import last_entry
+from headrace.connectors.durable_files import read_json, write_json
+from headrace.errors import DamagedFileError
+from headrace.sealed_files import RESTORE
 
 NAME = "rules.jsonl"
+COUNT = "rules.json"
+"""The number of lines: the end of a log that was cut looks like that of a run which was killed."""
+
+_SEALED_COUNT = Path("query") / COUNT
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,11 @@ class RuleLog:
 
     def __init__(self, checkpoint: Path) -> None:
         self._file = checkpoint / NAME
+        self._count_file = checkpoint / COUNT
         self._rule_sets = [_rule_set(line) for line in read_lines(self._file)]
+        if len(self._rule_sets) < read_json(self._count_file, 0, name=_SEALED_COUNT):
+            what = "the newest rules are missing from the log"
+            raise DamagedFileError(what, where=str(self._file), hint=RESTORE)
         self.last_started_epoch = last_entry(checkpoint / "spark" / "offsets")
         """The last epoch that an earlier run started."""
 
@@ -103,11 +113,9 @@ class RuleLog:
 
     def add(self, rule_set: RuleSet) -> None:
         """Append a rule set durably."""
-        with open_log(self._file) as log:
-            log.write(json.dumps(asdict(rule_set)) + "\n")
-            log.flush()
-            os.fsync(log.fileno())
+        append_durably(self._file, asdict(rule_set))
         self._rule_sets.append(rule_set)
+        write_json(self._count_file, len(self._rule_sets), name=_SEALED_COUNT)
 
 
 def _rule_set(line: dict[str, Any]) -> RuleSet:

@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.checkpoints.integrity.continuity import check_logs
+from headrace.checkpoints.integrity.state_files import check_state
 from headrace.connectors.retry import find_problem
 from headrace.connectors.row_encoding import as_encoding_error
-from headrace.errors import HeadraceError, SourceError
+from headrace.errors import DamagedFileError, HeadraceError, SourceError
 from headrace.lowering.code.aggregates import as_aggregate_error
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
+from headrace.sealed_files import RESTORE
 from headrace.spark.errors import describe_error, find_expression
+from headrace.spark.gateway import java_causes
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
+_CHECKPOINT_FILE = re.compile(
+    r"(?:file:)?(/[^\s:,'\"\[\]()]*/queries/[^/\s]+/(?:spark|lookups)/[^\s:,'\"\[\]()]*)"
+)
+_DAMAGED_FILE_ERROR = re.compile(r"headrace\.errors\.DamagedFileError: (?P<file>/[^:\n]+): (?P<what>[^\n]+)")
+_FILE_DAMAGES = (
+    "headrace.compat.DamagedFile",
+    "ChecksumException",
+    "EOFException",
+    "FileNotFoundException",
+    "NoSuchFileException",
+)
+"""Exceptions that a damaged or missing file of a checkpoint causes, if one of the messages has its path."""
+_STATE_DAMAGES = (
+    "CHECKPOINT_FILE_CHECKSUM_VERIFICATION_FAILED",
+    "CANNOT_LOAD_STATE_STORE",
+    "CANNOT_READ_",
+    "STATE_STORE_",
+    "STREAMING_STATEFUL_OPERATOR_",
+    "Failed to read log file",
+)
+"""Words of Spark about files of a checkpoint, also without a path."""
 _PYTHON_WORKER = "thrown from the Python worker"
 _RAISED = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:: .*)?$")
 """The last line of a Python traceback: the class of the exception, then its message."""
@@ -24,9 +50,9 @@ _FRAME = re.compile(r'^  File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<func
 
 def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     """Return the error of a query with location, problem and hint, without the stack trace."""
+    if certain := find_damage(error) or as_encoding_error(error):
+        return certain
     text = str(error)
-    if encoding_error := as_encoding_error(error):
-        return encoding_error
     portable = find_problem(text)
     problems = (connector.explain_failure(text) for connector in graph.connectors)
     if problem := portable if portable and portable.where else next(filter(None, problems), None):
@@ -41,8 +67,59 @@ def translate_error(graph: Graph, error: BaseException) -> HeadraceError:
     if expression := find_expression(text):
         what, _ = describe_error(Exception(text))
         return SourceError(what, where=_locate(graph, expression), hint="see Spark's log")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return SourceError(lines[0] if lines else type(error).__name__, hint="see Spark's log")
+    return SourceError(_deepest_reason(error), hint="see Spark's log")
+
+
+def find_damage(error: BaseException, checkpoint: Path | None = None) -> DamagedFileError | None:
+    """Return the error of a file of a checkpoint that cannot be read; None for other errors.
+
+    Args:
+        error: the error of a query, or of a sink that has computed rows.
+        checkpoint: the checkpoint of the query, in which the damaged file is searched if no message names it.
+    """
+    chain: BaseException | None = error
+    while chain is not None:
+        if damage := _damage_of(chain, checkpoint):
+            return damage
+        chain = chain.__cause__
+    return None
+
+
+def _damage_of(error: BaseException, checkpoint: Path | None) -> DamagedFileError | None:
+    if isinstance(error, DamagedFileError):
+        return error
+    if raised := _DAMAGED_FILE_ERROR.search(str(error)):  # in a Python worker
+        return DamagedFileError(raised["what"], where=raised["file"], hint=RESTORE)
+    causes = java_causes(error) or [("", str(error))]
+    text = "\n".join(f"{name}: {message}" for name, message in causes)
+    of_state = any(words in text for words in _STATE_DAMAGES)
+    if not of_state and not any(name in text for name in _FILE_DAMAGES):
+        return None
+    files = [file[1] for _, message in reversed(causes) if (file := _CHECKPOINT_FILE.search(message))]
+    if files:
+        what = f"the file is damaged or missing: {_deepest_reason(error)}"
+        return DamagedFileError(what, where=files[0], hint=RESTORE)
+    if checkpoint is None or not of_state:
+        return None
+    damages = [damage.error() for check in (check_logs, check_state) for damage in check(checkpoint)]
+    what = f"the state of a step is damaged: {_deepest_reason(error)}"
+    return next(iter(damages), DamagedFileError(what, where=str(checkpoint), hint=RESTORE))
+
+
+def _deepest_reason(error: BaseException) -> str:
+    """Return class and message of the deepest Java cause, or the first line of an error without one."""
+    causes = [cause for cause in java_causes(error) if cause[1]]
+    if causes:
+        return _one_line(*causes[-1])
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _one_line(name: str, message: str) -> str:
+    """Return class and message of a Java exception as one line; Spark's own messages without the class."""
+    line = next((line.strip() for line in message.splitlines() if line.strip()), "no message")
+    line = re.sub(r"\s*SQLSTATE: \w+$", "", line)
+    return line if not name or line.startswith("[") else f"{name.rpartition('.')[2]}: {line}"
 
 
 def _locate(graph: Graph, expression: str) -> str:

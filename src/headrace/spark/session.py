@@ -21,9 +21,10 @@ from headrace.spark.cluster import (
     fit_partitions,
     is_on_this_machine,
 )
-from headrace.spark.gateway import JavaError, has_class, java_session, kernel
+from headrace.spark.gateway import JavaError, has_class, java_session, kernel, system_property
+from headrace.spark.java import java_options, require_safe_java
 from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
-from headrace.spark.launch import active_session, cores, start, submitted_settings
+from headrace.spark.launch import DRIVER_OPTIONS, active_session, cores, start, submitted_settings
 from headrace.spark.package_archive import build_archive
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ REQUIRED = {
     f"{STATE}.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     f"{STATE}.rocksdb.changelogCheckpointing.enabled": "true",
     f"{STATE}.checkpointFormatVersion": "2",
+    # Seals the files of a checkpoint. On a local disk, Spark's own class starts eight processes for each.
+    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.compat.CheckpointFiles",
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
 }
 """Settings of every session, because checkpoints and results depend on them."""
@@ -45,8 +49,6 @@ _HINTS = {
 FAST = {
     # With this counter, Spark reads every state row before it writes or removes it.
     f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
-    # On a local disk, Spark's implementation starts eight processes for each checkpoint file.
-    "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.compat.CheckpointFiles",
 }
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -93,6 +95,10 @@ def open_session(
         session = start(settings, jars, log_directory, inherited)
         _prepare_cluster(session, settings)
     else:
+        running = dict(session.sparkContext.getConf().getAll())
+        require_safe_java(
+            system_property("java.version") or "", java_options(running, "driver"), DRIVER_OPTIONS
+        )
         _adapt_session(session, requested, jars)
     _verify_kernel(session, kernel)
     return session
@@ -152,6 +158,17 @@ def _prepare_cluster(session: SparkSession, settings: Mapping[str, str]) -> None
     if not is_on_this_machine(master):
         session.sparkContext.addPyFile(str(build_archive()))
     fit_partitions(session, settings)
+    options = java_options(settings, "executor")
+    for release in _executor_releases(session):
+        require_safe_java(release, options, "spark.executor.extraJavaOptions")
+
+
+def _executor_releases(session: SparkSession) -> list[str]:
+    """Return the versions of Java of the executors."""
+    tasks = 4 * session.sparkContext.defaultParallelism
+    release = "java_method('java.lang.System', 'getProperty', 'java.version') as release"
+    rows = session.range(0, tasks, 1, tasks).selectExpr(release).distinct().collect()
+    return sorted(row.release for row in rows)
 
 
 def _adapt_session(session: SparkSession, requested: Mapping[str, str], jars: Sequence[Path]) -> None:

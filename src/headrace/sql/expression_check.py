@@ -10,11 +10,13 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from headrace.access.effort import check_effort
 from headrace.errors import did_you_mean, nearest
 from headrace.sql.functions import spark_functions
-from headrace.sql.parsing import describe_fault, parse_statements
+from headrace.sql.parsing import check_size, describe_fault, parse_statements, parse_tokens
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -49,6 +51,7 @@ def check_expression(text: str, columns: Collection[str] | None) -> Iterator[Exp
     >>> [fault.problem for fault in check_expression("(amount + 1", ["amount"])]
     ['syntax error in `(amount + 1`: expecting ) at column 11']
     """
+    check_effort()
     tree = _parse(text)
     if isinstance(tree, ExpressionFault):
         yield tree
@@ -134,13 +137,17 @@ def qualifiers(text: str) -> set[str]:
     return {parts[0].lower() for parts in column_parts(tree) if len(parts) > 1}
 
 
+@lru_cache(maxsize=64)
 def _parse(text: str) -> exp.Expr | ExpressionFault | None:
-    """Parse an expression; None if only Spark can parse it."""
-    import sqlglot  # a local import: it is half of the start-up time of a command
+    """Parse an expression; None if only Spark can parse it. The tree is shared: it must not be changed."""
+    from sqlglot import Dialect  # a local import: it is half of the start-up time of a command
     from sqlglot.errors import SqlglotError
 
+    spark = Dialect.get_or_raise("spark")
     try:
-        return sqlglot.parse_one(f"select {text}", dialect="spark")
+        tokens = spark.tokenize(f"select {text}")
+        check_size(len(tokens))
+        return parse_tokens(tokens, f"select {text}")[0]
     except SqlglotError as error:
         if _NOT_PARSED.search(text):
             return None
@@ -235,7 +242,7 @@ def _bare_columns(tree: exp.Expr) -> Iterator[str]:
 def _aggregates(node: exp.Expr, known: dict[str, bool]) -> bool:
     from sqlglot import expressions as exp
 
-    if isinstance(node, exp.AggFunc | exp.Any | exp.WithinGroup | exp.Window | exp.Subquery):
+    if isinstance(node, exp.AggFunc | exp.Any | exp.Filter | exp.WithinGroup | exp.Window | exp.Subquery):
         return True
     if isinstance(node, exp.Anonymous):
         return known.get(node.name.lower(), True)

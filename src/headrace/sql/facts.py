@@ -7,8 +7,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from headrace.errors import OptionError
+from headrace.sql.foreign import foreign_forms
 from headrace.sql.match_recognize.statement import SplitStatement, split_statement
 from headrace.sql.parsing import describe_fault, parse_statements
+from headrace.sql.refusals import refused_forms
+from headrace.sql.shape import QueryShape
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -23,6 +26,8 @@ class SqlFacts:
     """True if it groups, joins, aggregates or deduplicates."""
     joins: bool = False
     """True if it joins streams."""
+    windowed: bool = False
+    """True if it groups by a window of time, whose result is emitted when the window closes."""
     split: SplitStatement | None = None
 
 
@@ -30,7 +35,7 @@ def read(query: str, *, where: str) -> SqlFacts:
     """Return the facts of a query.
 
     >>> read("select country, count(*) n from tx group by country", where="report")
-    SqlFacts(tables=('tx',), stateful=True, joins=False, split=None)
+    SqlFacts(tables=('tx',), stateful=True, joins=False, windowed=False, split=None)
 
     Raises:
         OptionError: the text is not a single query; with line and column.
@@ -39,54 +44,34 @@ def read(query: str, *, where: str) -> SqlFacts:
     facts = _read(split.rest if split else query, where)
     if split is None:
         return facts
-    if facts.stateful or len(_tables(split.rest, where)) > 1:
-        what = "groups, joins or aggregates" if facts.stateful else "reads another table"
-        raise OptionError(
-            f"a query over MATCH_RECOGNIZE can only select columns and rows of the matches; this one {what}",
-            where=where,
-            hint="return the matches from this step and continue in the next one",
-        )
-    if split.input_query is not None and _read(split.input_query.to_sql([]), where).stateful:
-        raise OptionError(
-            "the input of MATCH_RECOGNIZE can only select columns and rows; this one groups, joins or "
-            "aggregates",
-            where=where,
-            hint="move the input query to a separate step",
-        )
+    inputs = [split.input_query.to_sql([])] if split.input_query is not None else []
+    outer = "return the matches from this step and continue in the next one"
+    before = "move the input query to a separate step"
+    texts = [("a query over", split.rest, outer), *(("the input of", text, before) for text in inputs)]
+    for name, text, hint in texts:
+        inner = _read(text, where)
+        if inner.stateful or len(_tables(text, where)) > 1:
+            what = "groups, joins or aggregates" if inner.stateful else "reads another table"
+            whole = f"{name} MATCH_RECOGNIZE can only select columns and rows; this one {what}"
+            raise OptionError(whole, where=where, hint=hint)
+        for fault in refused_forms(text, shape_of(text)):
+            raise OptionError(fault.problem, where=where, hint=fault.hint)
     return SqlFacts(facts.tables, stateful=False, split=split)
 
 
-def has_outer_join(query: str) -> bool:
-    """Return True if a query has a left, right, full, semi or anti join of streams.
-
-    >>> has_outer_join("select * from a left join b on a.id = b.id"), has_outer_join("select * from a")
-    (True, False)
-    """
-    from sqlglot import expressions as exp
-
-    joins = _tree(query, "").find_all(exp.Join)
-    return any(join.side or join.kind in ("SEMI", "ANTI") for join in joins if join.find(exp.Table))
-
-
-def sorts_rows(query: str) -> bool:
-    """Return True if a query orders its rows.
-
-    >>> sorts_rows("select * from tx order by ts"), sorts_rows("select max(n) over (order by ts) from tx")
-    (True, False)
-    """
-    from sqlglot import expressions as exp
-
-    return any(isinstance(order.parent, exp.Query) for order in _tree(query, "").find_all(exp.Order))
+def shape_of(query: str) -> QueryShape:
+    """Return the shape of a query that has been read."""
+    return QueryShape(_tree(query, ""))
 
 
 def _read(query: str, where: str) -> SqlFacts:
-    from sqlglot import expressions as exp
-
-    state = (exp.Group, exp.AggFunc, exp.Join, exp.Distinct, exp.Window)
+    fault = next(foreign_forms(query), None)
+    if fault is not None:
+        raise OptionError(fault.problem, where=where, hint=fault.hint)
     tables = dict.fromkeys(_tables(query, where))
-    tree = _tree(query, where)
-    joins = any(join.find(exp.Table) for join in tree.find_all(exp.Join))
-    return SqlFacts(tuple(tables), tree.find(*state) is not None, joins)
+    shape = QueryShape(_tree(query, where))
+    joins = bool(shape.joins)
+    return SqlFacts(tuple(tables), joins or bool(shape.groups), joins, bool(shape.windows))
 
 
 def _tables(query: str, where: str) -> list[str]:

@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from headrace.access.effort import check_effort
+
 if TYPE_CHECKING:
+    from sqlglot import Token
     from sqlglot import expressions as exp
 
 _TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 """sqlglot prints its token objects."""
+MAX_TOKENS = 10_000
+"""The number of words and signs in an expression or a query; it takes about a second to parse them."""
 _OPERAND = re.compile(r"Required keyword: '\w+' missing for <class ")
 
 
@@ -25,7 +30,7 @@ def parse_statements(text: str) -> list[exp.Expr]:
     ['SELECT n FROM t GROUP BY window']
 
     Raises:
-        SqlglotError: the text cannot be parsed.
+        SqlglotError: the text cannot be parsed, or is nested too deeply.
     """
     from sqlglot import Dialect, TokenType  # a local import: it is half of the start-up time of a command
 
@@ -35,7 +40,36 @@ def parse_statements(text: str) -> list[exp.Expr]:
     for before, token in pairwise(tokens):
         if before.token_type == TokenType.GROUP_BY and token.token_type in clauses:
             token.token_type = TokenType.VAR
-    return [statement for statement in spark.parser().parse(tokens, text) if statement is not None]
+    check_size(len(tokens))
+    return parse_tokens(tokens, text)
+
+
+def parse_tokens(tokens: list[Token], text: str) -> list[exp.Expr]:
+    """Parse the statements of tokens.
+
+    Raises:
+        SqlglotError: the text cannot be parsed, or is nested too deeply.
+    """
+    from sqlglot import Dialect, ParseError
+
+    try:
+        statements = Dialect.get_or_raise("spark").parser().parse(tokens, text)
+    except RecursionError:
+        raise ParseError("it is nested too deeply") from None
+    return [statement for statement in statements if statement is not None]
+
+
+def check_size(tokens: int) -> None:
+    """Reject a text with so many tokens that it takes seconds to parse.
+
+    Raises:
+        SqlglotError: it has.
+    """
+    from sqlglot import ParseError
+
+    check_effort()
+    if tokens > MAX_TOKENS:
+        raise ParseError(f"expected at most {MAX_TOKENS} words and signs, got {tokens}")
 
 
 def describe_fault(fault: Mapping[str, Any]) -> str:

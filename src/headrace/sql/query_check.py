@@ -39,7 +39,10 @@ def check_query_columns(query: str, tables: Tables) -> Iterator[ExpressionFault]
     for first, *rest in dict.fromkeys(column_parts(select)):
         if first.lower() in known or (rest and rest[0] == "*"):
             continue
-        if not rest or first.lower() not in sources:
+        if not rest and first.lower() in sources:
+            hint = 'use its columns, or join(..., within="10 seconds") to compare the times of two streams'
+            yield ExpressionFault(f"`{first}` is a stream, not a column", hint)
+        elif not rest or first.lower() not in sources:
             yield ExpressionFault(f"unknown column `{first}`", did_you_mean(first, columns))
         elif rest[0].lower() not in {*(name.lower() for name in sources[first.lower()]), *_COMPUTED}:
             hint = did_you_mean(rest[0], sources[first.lower()])

@@ -73,6 +73,8 @@ class Node:
     """True for stateless kinds that process each row of one input alone."""
     keeps_labels: ClassVar[bool] = False
     """True for stateless kinds whose rows keep the labels of retractions."""
+    drops_rows: ClassVar[bool] = False
+    """True for stateless kinds that can drop a row, or return several."""
     duplicate_hint: ClassVar[str] = "rename one of them"
     """The hint of the plan error for two output columns of the same name."""
     delay_hint: ClassVar[str] = ""

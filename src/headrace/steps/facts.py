@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from headrace.functions.failures import rename_reserved
 from headrace.schemas.fields import Schema
+from headrace.steps.expressions import find_columns
 
 Change = Literal["none", "updates", "refinements", "table"]
 Time = Literal["event", "clock"]
@@ -53,7 +54,11 @@ class Facts:
     adds: bool = False
     """True for panes that fire more than once in discarding mode: a pane adds to the earlier ones."""
     table_key: tuple[str, ...] = ()
-    """The columns that identify a row of a table; empty if they are unknown."""
+    """The columns that identify a row of a table, or the keys of a running aggregate; empty if unknown."""
+    fixed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The columns of an updated row that its later versions repeat, each with the keys of the running
+    aggregate (`table_key`) that it is computed from.
+    """
     cdc: bool = False
     """True for the changes of a CDC source, whose column `change` has the operation."""
 
@@ -97,6 +102,7 @@ def with_columns(facts: Facts, names: Iterable[str]) -> Facts:
 
 def union_facts(inputs: Sequence[Facts]) -> Facts:
     """Return the facts of rows that come from several inputs."""
+    keys = _common_keys(inputs)
     parts = [facts.columns for facts in inputs]
     columns = None if None in parts else tuple(dict.fromkeys(name for part in parts for name in part or ()))
     times = {facts.time_column for facts in inputs}
@@ -111,6 +117,45 @@ def union_facts(inputs: Sequence[Facts]) -> Facts:
         change=next((change for change in _STRONGEST if change in changes), "none"),
         adds=all(facts.adds for facts in inputs if facts.change == "refinements"),
         cdc=all(facts.cdc for facts in inputs),
+        table_key=keys.table_key,
+        fixed=keys.fixed,
+    )
+
+
+def _common_keys(inputs: Sequence[Facts]) -> Facts:
+    """Return facts with the keys of updated rows that all inputs share; empty facts for other rows."""
+    shared = len({(facts.change, facts.table_key, facts.fixed) for facts in inputs}) == 1
+    return inputs[0] if shared and inputs[0].change == "updates" else Facts()
+
+
+def fixed_after(facts: Facts, items: Iterable[tuple[str | None, object]]) -> Facts:
+    """Return the facts of updated rows with the columns `fixed` of named expressions."""
+    fixed = {name.lower(): keys for name, keys in facts.fixed}
+    after: dict[str, tuple[str, ...]] = {}
+    for name, item in items:
+        if item == "*":
+            after.update(fixed)
+        elif name is not None and (keys := _keys_of(item, facts.columns, fixed)) is not None:
+            after[name.lower()] = keys
+    return replace(facts, fixed=tuple(after.items()))
+
+
+def _keys_of(
+    item: object, columns: tuple[str, ...] | None, fixed: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...] | None:
+    """Return the keys from which an expression is computed; None if it may depend on other columns."""
+    source = source_column(item)
+    if source is not None:
+        return fixed.get(source.lower())
+    if not isinstance(item, str) or columns is None:
+        return None
+    aliased = _ALIASED.fullmatch(item)
+    text = aliased.group(1) if aliased else item
+    used = [name.lower() for name in find_columns(columns, [text])]
+    if not used and "(" in text:  # such as now()
+        return None
+    return (
+        tuple(dict.fromkeys(key for name in used for key in fixed[name])) if set(used) <= set(fixed) else None
     )
 
 

@@ -3,26 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from headrace.durations import Duration, microseconds
 from headrace.schemas.fields import Schema
-from headrace.steps.base import Node, Ref
+from headrace.steps.base import Ref
 from headrace.steps.code.functions import OnFailure
-from headrace.steps.code.process import Process, process_node, stateful_map_node
+from headrace.steps.code.process import process_node, stateful_map_node
 from headrace.steps.expressions import Named, aggregate_expressions, expression_of
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.top_n import TopN
 from headrace.streams.rows import Rows, Stage, missing_attribute, no_time
+from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.processors.processor import Processor
     from headrace.streams.pipeline import Pipeline
-    from headrace.streams.tables import LatestTable, Table
-    from headrace.streams.user_code import Processed
+    from headrace.streams.results import DivertingStream, LatestTable, Processed
+    from headrace.streams.stream import Stream
+    from headrace.streams.tables import Table
+
+
+Out_co = TypeVar("Out_co", covariant=True)
+
+
+class Keyed(Protocol):
+    """A stage whose rows are grouped by key."""
+
+    _pipeline: Pipeline
+    _ref: Ref
+    _keys: Named
+
+
+class Processing(Keyed, Protocol[Out_co]):
+    """Keyed rows; a processor over them returns the stage `Out_co`."""
+
+    def _processed(self, ref: Ref, /) -> Out_co: ...
+
+
+class Mapping(Keyed, Protocol[Out_co]):
+    """Keyed rows; a function over them that can divert rows returns the stage `Out_co`."""
+
+    def _mapped(self, ref: Ref, /) -> Out_co: ...
+
+
+class Emitting(Keyed, Protocol[Out_co]):
+    """Keyed rows; a function over them that diverts none returns the stage `Out_co`."""
+
+    def _rows(self, ref: Ref, /) -> Out_co: ...
 
 
 class KeyedStream(Stage):
@@ -64,8 +95,9 @@ class KeyedStream(Stage):
         <totals of p>
         """
         node = Aggregate(name, self._ref, self._keys, aggregate_expressions(name, aggregates))
-        return Updates(self._pipeline, self._pipeline.add(node))
+        return Updates(self._pipeline, self._pipeline._add(node))
 
+    @verb()
     def top_n(self, name: str, /, *, n: int, order_by: str) -> Table:
         """Keep the first `n` rows of each key: a table with the column `rank`, starting at 1.
 
@@ -86,8 +118,9 @@ class KeyedStream(Stage):
         from headrace.streams.tables import Table
 
         node = TopN(name, self._ref, self._keys, n, order_by)
-        return Table(self._pipeline, self._pipeline.add(node))
+        return Table(self._pipeline, self._pipeline._add(node))
 
+    @verb()
     def latest(
         self,
         name: str,
@@ -114,25 +147,26 @@ class KeyedStream(Stage):
         >>> prices.event_time("ts").key_by("symbol").latest("current", delete_when="price is null")
         <current of p>
         """
-        from headrace.streams.tables import LatestTable
+        from headrace.streams.results import LatestTable
 
-        facts = self._pipeline.graph.facts(self._ref)
+        facts = self._pipeline._graph.facts(self._ref)
         if not facts.timed and not facts.cdc and facts.change != "table":  # a table is a problem of the plan
             raise no_time(self._ref, "latest")
         condition = None if delete_when is None else expression_of(delete_when)
         expiry = None if ttl is None else microseconds(ttl, where=f"`{name}`: ttl")
         node = Latest(name, self._ref, self._keys, condition, expiry)
-        return LatestTable(self._pipeline, self._pipeline.add(node))
+        return LatestTable(self._pipeline, self._pipeline._add(node))
 
+    @verb()
     def process(
-        self,
+        self: Processing[Out_co],
         name: str,
         processor: type[Processor] | Processor | str,
         /,
         *,
         on_error: OnFailure = "divert",
         timeout: Duration | None = None,
-    ) -> Processed:
+    ) -> Out_co:
         """Run a `headrace.Processor` over the rows of each key: a class with state, timers and side outputs.
 
         Args:
@@ -154,8 +188,35 @@ class KeyedStream(Stage):
         <totals.dead_letters of p>
         """
         node = process_node(name, self._ref, self._keys, processor, on_error=on_error, timeout=timeout)
-        return self._add_processor(node)
+        return self._processed(self._pipeline._add(node))
 
+    @overload
+    def stateful_map(
+        self: Emitting[Out_co],
+        name: str,
+        f: Callable[[Any, Any], tuple[Any, Any]] | str,
+        /,
+        *,
+        initial: Any,
+        output: str | type | Schema,
+        on_error: Literal["fail"],
+        timeout: Duration | None = ...,
+    ) -> Out_co: ...
+
+    @overload
+    def stateful_map(
+        self: Mapping[Out_co],
+        name: str,
+        f: Callable[[Any, Any], tuple[Any, Any]] | str,
+        /,
+        *,
+        initial: Any,
+        output: str | type | Schema,
+        on_error: OnFailure = ...,
+        timeout: Duration | None = ...,
+    ) -> Out_co: ...
+
+    @verb()
     def stateful_map(
         self,
         name: str,
@@ -166,7 +227,7 @@ class KeyedStream(Stage):
         output: str | type | Schema,
         on_error: OnFailure = "divert",
         timeout: Duration | None = None,
-    ) -> Processed:
+    ) -> Any:
         """Call `f(state, row)` for each row; it returns the new state of the key and a row of `output`.
 
         Args:
@@ -195,17 +256,24 @@ class KeyedStream(Stage):
             on_error=on_error,
             timeout=timeout,
         )
-        return self._add_processor(node)
+        ref = self._pipeline._add(node)
+        return self._mapped(ref) if node.on_error == "divert" else self._rows(ref)
 
-    def _then(self, node: Node) -> Self:
-        return type(self)(self._pipeline, self._pipeline.add(node), self._keys)
+    def _after(self, ref: Ref, /) -> KeyedStream:
+        return KeyedStream(self._pipeline, ref, self._keys)
 
-    def _add_processor(self, node: Process) -> Processed:
-        from headrace.streams.user_code import Processed, TimedProcessed
+    def _rows(self, ref: Ref, /) -> Stream:
+        from headrace.streams.stream import Stream
 
-        ref = self._pipeline.add(node)
-        timed = self._pipeline.graph.facts(ref).timed
-        return TimedProcessed(self._pipeline, ref) if timed else Processed(self._pipeline, ref)
+        return Stream(self._pipeline, ref)
+
+    def _mapped(self, ref: Ref, /) -> DivertingStream:
+        return self._rows(ref)._diverting(ref)
+
+    def _processed(self, ref: Ref, /) -> Processed:
+        from headrace.streams.results import Processed
+
+        return Processed(self._pipeline, ref)
 
 
 class Updates(Rows):
@@ -215,5 +283,7 @@ class Updates(Rows):
     >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
     >>> totals = tx.key_by("card").aggregate("totals", total="sum(amount)")
     >>> totals.write("table", connect.memory(), mode="update")
-    <sink table of p>
     """
+
+    def _after(self, ref: Ref, /) -> Updates:
+        return Updates(self._pipeline, ref)

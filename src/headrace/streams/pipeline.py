@@ -8,24 +8,28 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING
 
-from headrace.connectors.base import Connector
+from headrace.connectors.base import Connector, Guarantee
+from headrace.durations import Duration
 from headrace.errors import HeadraceError, OptionError, PlanError, Problem, clean_traceback
 from headrace.formats import Format
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
-from headrace.runtime.options import RunKeywords, RunOptions
+from headrace.runtime.options import ExecutionMode, RunOptions, Until
 from headrace.schemas.fields import Schema
 from headrace.steps.base import NAME, Node, Ref, generate_name
 from headrace.steps.endpoints.source import FrameSource, OnError, source_node
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.sql import sql_node
+from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from headrace.runtime.handle import RunHandle
-    from headrace.streams.queried import Queried
-    from headrace.streams.stream import SourceStream, Stream
+    from headrace.streams.results import QueryResult, SourceStream
+    from headrace.streams.stream import Stream
 
 _PACKAGE = str(Path(__file__).parent.parent)
 _collected: ContextVar[list[Pipeline] | None] = ContextVar("collected", default=None)
@@ -59,7 +63,7 @@ class Pipeline:
         self._nodes: dict[str, Node] = {}
         self._places: dict[str, str] = {}
         self._problems: list[Problem] = []
-        self.declared_run: DeclaredRun | None = None
+        self._declared_run: DeclaredRun | None = None
         """The call of `run` in a file that the command line has loaded."""
         collected = _collected.get()
         if collected is not None:
@@ -81,7 +85,7 @@ class Pipeline:
         from headrace import yaml
 
         try:
-            return cls.from_graph(yaml.load(path, environment=environment))
+            return cls._from_graph(yaml.load(path, environment=environment))
         except HeadraceError as error:
             raise clean_traceback(error) from None
 
@@ -110,12 +114,12 @@ class Pipeline:
         from headrace import yaml
 
         try:
-            return cls.from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
+            return cls._from_graph(yaml.from_text(text, file=file, name=name, environment=environment))
         except HeadraceError as error:
             raise clean_traceback(error) from None
 
     @classmethod
-    def from_graph(cls, graph: Graph, /) -> Pipeline:
+    def _from_graph(cls, graph: Graph, /) -> Pipeline:
         """Return a pipeline with the nodes of a plan."""
         pipeline = cls(graph.name)
         pipeline._nodes, pipeline._places = dict(graph.nodes), dict(graph.places)
@@ -138,8 +142,9 @@ class Pipeline:
         """
         from headrace import yaml
 
-        return yaml.dump(self.graph)
+        return yaml.dump(self._graph)
 
+    @verb()
     def read(
         self,
         name: str,
@@ -161,21 +166,21 @@ class Pipeline:
             on_error: for a record that cannot be decoded: `"divert"` sends it to `.dead_letters`, `"skip"`
                 counts it, `"fail"` stops the run.
         """
-        from headrace.streams.stream import SourceStream
+        from headrace.streams.results import SourceStream
 
         node = source_node(name, connector, format=format, schema=schema, on_error=on_error)
-        return SourceStream(self, self.add(node))
+        return SourceStream(self, self._add(node))
 
-    def from_dataframe(self, name: str, frame: Any, /) -> Stream:
+    def from_dataframe(self, name: str, frame: DataFrame, /) -> Stream:
         """Read a streaming or batch DataFrame as a source.
 
         The first run stores the rows of a batch DataFrame in the checkpoint; later runs resume from them.
         """
         from headrace.streams.stream import Stream
 
-        return Stream(self, self.add(FrameSource(name, frame)))
+        return Stream(self, self._add(FrameSource(name, frame)))
 
-    def sql(self, name: str, query: str, /) -> Queried:
+    def sql(self, name: str, query: str, /) -> QueryResult:
         """Add a step in Spark SQL over named streams, or with `MATCH_RECOGNIZE` over a stream with time.
 
         A query that groups or joins has state inside Spark, which drops late rows.
@@ -192,17 +197,17 @@ class Pipeline:
         ...         pattern (down{3,}) define down as down.price < prev(down.price))''')
         <falls of stocks>
         """
-        return self.add_query(name, query, {})
+        return self._add_query(name, query, {})
 
-    def add_query(self, name: str, query: str, tables: Mapping[str, Ref]) -> Queried:
+    def _add_query(self, name: str, query: str, tables: Mapping[str, Ref]) -> QueryResult:
         """Add a step in Spark SQL over named streams and these tables."""
-        from headrace.streams.queried import Queried
+        from headrace.streams.results import QueryResult
 
         if not isinstance(query, str):
             raise OptionError(f"expected a query in Spark SQL, got {query!r}", where=f"`{name}`")
         named = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
-        return Queried(
-            self, self.add(sql_node(name, query, {**named, **tables}, timed=self._tables_with_time()))
+        return QueryResult(
+            self, self._add(sql_node(name, query, {**named, **tables}, timed=self._tables_with_time()))
         )
 
     def _tables_with_time(self) -> dict[str, Ref]:
@@ -214,27 +219,26 @@ class Pipeline:
         return {name: refs[0] for name, refs in times.items() if len(refs) == 1}
 
     @property
-    def graph(self) -> Graph:
+    def _graph(self) -> Graph:
         """The plan so far."""
         return Graph(self.name, self._nodes, self._places)
 
-    def check(self) -> Graph:
-        """Return the plan if it is valid.
+    @verb()
+    def check(self) -> None:
+        """Check the plan.
 
         Raises:
             PlanError: lists every problem of the plan.
         """
-        try:
-            return self._check()
-        except HeadraceError as error:
-            raise clean_traceback(error) from None
+        self._plan()
 
-    def _check(self) -> Graph:
-        problems = [*self._problems, *problems_of(self.graph)]
+    def _plan(self) -> Graph:
+        problems = [*self._problems, *problems_of(self._graph)]
         if problems:
             raise PlanError(problems)
-        return self.graph
+        return self._graph
 
+    @verb()
     def explain(self, *, width: int = 100) -> str:
         """Describe the pipeline as text, like `headrace explain`, without running it.
 
@@ -243,7 +247,7 @@ class Pipeline:
         >>> from headrace import Pipeline, connect
         >>> copy = Pipeline("copy")
         >>> lines = copy.read("tx", connect.files(path="in/"), format="text")
-        >>> _ = lines.write("out", connect.files(path="out/"))
+        >>> lines.write("out", connect.files(path="out/"))
         >>> print(copy.explain().split("Queries")[0].rstrip())
         copy   exactly once · 1 query
           ◉ read   ○ step   ● keeps state   ■ write
@@ -261,46 +265,104 @@ class Pipeline:
         if not isinstance(width, int) or width < 1:
             raise OptionError(f"expected a number of columns, got {width!r}", where="explain: width")
 
-        return text_of(drawing(explain(self.check()), width=width))
+        return text_of(drawing(explain(self._plan()), width=width))
 
-    def run(self, **options: Unpack[RunKeywords]) -> None:
+    @verb()
+    def run(
+        self,
+        *,
+        until: Until = "stopped",
+        mode: ExecutionMode = "micro_batch",
+        every: Duration | None = None,
+        fresh: bool = False,
+        standby: bool = False,
+        progress: bool | None = None,
+        guarantee: Guarantee | None = None,
+        checkpoint: str | Path | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> None:
         """Run the pipeline and block until it has ended or is stopped by Ctrl-C.
 
-        The first Ctrl-C stops it gracefully; the second raises `KeyboardInterrupt`.
+        The first Ctrl-C stops it gracefully; the second raises `KeyboardInterrupt`. In a file that
+        `headrace run file.py` loads, the call only sets the options of the run.
 
         Args:
-            options: see `RunOptions`: `until`, `mode`, `every`, `fresh`, `standby`, `progress`,
-                `guarantee`, `checkpoint`, `master`, `conf`.
-
-        In a file that `headrace run file.py` loads, the call only sets the options of the run.
+            until: `"stopped"`: run until stopped. `"caught_up"`: process the available input and exit;
+                windows stay open for the next run. `"drained"`: process the available input, fire and close
+                every window and end the job for good.
+            mode: `"real_time"` passes rows from Kafka to Kafka within milliseconds, at least once.
+            every: the interval between micro-batches; default: as fast as possible. In real-time mode: the
+                length of a batch, default 1 minute.
+            fresh: start with a new checkpoint and move the previous one aside. Nothing is deleted from the
+                sinks.
+            standby: start Spark and wait until the active run of the pipeline fails or is killed, then
+                resume from its checkpoint; end if that run is stopped. Run at once if there is no other run.
+            progress: show progress; default: on a terminal and in notebooks.
+            guarantee: reject the plan if its sources and sinks provide less; default: the best guarantee
+                that they provide.
+            checkpoint: the checkpoint directory; default: `.headrace/<name>`.
+            master: the Spark master; default: `local[*]`.
+            conf: Spark settings.
         """
-        try:
-            chosen = RunOptions.of(options)
-            if _collected.get() is not None:
-                self.declared_run = DeclaredRun(chosen, _calling_place())
-                return
-            from headrace.runtime.progress.live import run_with_progress
+        options = RunOptions(
+            until=until,
+            mode=mode,
+            every=every,
+            fresh=fresh,
+            standby=standby,
+            progress=progress,
+            guarantee=guarantee,
+            checkpoint=checkpoint,
+            master=master,
+            conf=conf or {},
+        )
+        if _collected.get() is not None:
+            self._declared_run = DeclaredRun(options, _calling_place())
+            return
+        from headrace.runtime.progress.live import run_with_progress
 
-            run_with_progress(self._check(), chosen)
-        except (HeadraceError, KeyboardInterrupt) as error:
-            raise clean_traceback(error) from None
+        run_with_progress(self._plan(), options)
 
-    def start(self, **options: Unpack[RunKeywords]) -> RunHandle:
-        """Start a run with the options of `run` and return its handle."""
-        try:
-            if _collected.get() is not None:
-                raise OptionError(
-                    "start() is called while the command line loads the file",
-                    where=f"pipeline `{self.name}`",
-                    hint='move it under `if __name__ == "__main__":`, which runs only with `python <file>`',
-                )
-            from headrace.runtime.run import start
+    @verb()
+    def start(
+        self,
+        *,
+        until: Until = "stopped",
+        mode: ExecutionMode = "micro_batch",
+        every: Duration | None = None,
+        fresh: bool = False,
+        standby: bool = False,
+        progress: bool | None = None,
+        guarantee: Guarantee | None = None,
+        checkpoint: str | Path | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> RunHandle:
+        """Start a run and return its handle; the options are those of `run`."""
+        if _collected.get() is not None:
+            raise OptionError(
+                "start() is called while the command line loads the file",
+                where=f"pipeline `{self.name}`",
+                hint='move it under `if __name__ == "__main__":`, which runs only with `python <file>`',
+            )
+        from headrace.runtime.run import start
 
-            return start(self._check(), RunOptions.of(options))
-        except HeadraceError as error:
-            raise clean_traceback(error) from None
+        options = RunOptions(
+            until=until,
+            mode=mode,
+            every=every,
+            fresh=fresh,
+            standby=standby,
+            progress=progress,
+            guarantee=guarantee,
+            checkpoint=checkpoint,
+            master=master,
+            conf=conf or {},
+        )
+        return start(self._plan(), options)
 
-    def add(self, node: Node) -> Ref:
+    def _add(self, node: Node) -> Ref:
         """Add a node to the plan and return its main output; a duplicate name is a plan error."""
         place = _calling_place()
         if not isinstance(node.name, str):
@@ -324,7 +386,7 @@ class Pipeline:
         self._places.setdefault(node.name, place)
         return Ref(node.name, node.outputs[0] if node.outputs else "")
 
-    def generate_name(self, after: Ref, verb: str) -> str:
+    def _generate_name(self, after: Ref, verb: str) -> str:
         """Generate a name for a step without one: `tx:where`, then `tx:where:2`."""
         return generate_name(after, verb, self._nodes)
 

@@ -1,26 +1,51 @@
-"""`Stage`: stateless verbs of all stages; `Rows`: a stage that other streams can read; `SinkHandle`."""
+"""`Stage`: the stateless verbs of all stages; `Rows`: a stage that other streams can read."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from headrace.connectors.base import Connector, Load, WriteMode
 from headrace.durations import Duration
-from headrace.errors import NoEventTimeError, OptionError, RenamedError
+from headrace.errors import MissingOutputError, NoEventTimeError, OptionError, require_choice
 from headrace.formats import Format
 from headrace.lookups.declare import Lookup, LookupHow, OnMiss
 from headrace.schemas.fields import Schema
-from headrace.steps.base import DEAD_LETTERS, Node, Ref
+from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
 from headrace.steps.expressions import column_names, expression_of, to_named_expressions
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
+from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from headrace.streams.pipeline import Pipeline
-    from headrace.streams.stream import Stream
+
+Next_co = TypeVar("Next_co", covariant=True)
+Diverted_co = TypeVar("Diverted_co", covariant=True)
+
+
+class Before(Protocol[Next_co]):
+    """A stage whose stateless verbs return the stage `Next_co`, which lacks the side outputs of its step."""
+
+    _pipeline: Pipeline
+    _ref: Ref
+
+    def _after(self, ref: Ref, /) -> Next_co: ...
+
+    def _new_name(self, verb: str, /) -> str: ...
+
+
+class Diverting(Protocol[Diverted_co]):
+    """A stage whose verbs can divert rows, and then return the stage `Diverted_co`, with dead letters."""
+
+    _pipeline: Pipeline
+    _ref: Ref
+
+    def _diverting(self, ref: Ref, /) -> Diverted_co: ...
+
+    def _new_name(self, verb: str, /) -> str: ...
 
 
 class Stage:
@@ -30,21 +55,30 @@ class Stage:
         self._pipeline = pipeline
         self._ref = ref
 
-    def where(self, condition: str | Column, /, *, name: str | None = None) -> Self:
+    if not TYPE_CHECKING:  # a type checker reports a missing verb by itself
+
+        def __getattr__(self, name: str) -> Any:
+            return missing_attribute(self, name)
+
+    @verb(name="step_name=")
+    def where(self: Before[Next_co], condition: str | Column, /, *, step_name: str | None = None) -> Next_co:
         """Keep the rows that satisfy a condition; rows for which it is null are dropped.
 
         Args:
             condition: Spark SQL text or a pyspark `Column`.
-            name: the step's name, for errors, metrics, SQL and documents.
+            step_name: the step's name, for errors, metrics, SQL and documents.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
-        >>> tx.where("amount > 50", name="big")
+        >>> tx.where("amount > 50", step_name="big")
         <big of p>
         """
-        return self._then(Where(name or self._new_name("where"), self._ref, expression_of(condition)))
+        node = Where(step_name or self._new_name("where"), self._ref, expression_of(condition))
+        return self._after(self._pipeline._add(node))
 
-    def select(self, *columns: str | Column, step_name: str | None = None, **named: str | Column) -> Self:
+    def select(
+        self: Before[Next_co], *columns: str | Column, step_name: str | None = None, **named: str | Column
+    ) -> Next_co:
         """Keep and compute columns, given as Spark SQL text with `as` or as keywords.
 
         `step_name` is the name of the step; all other keywords are columns.
@@ -52,44 +86,88 @@ class Stage:
         if not columns and not named:
             raise OptionError("expected at least one column", where=f"select after `{self._ref}`")
         items = (*(("", expression_of(item)) for item in columns), *to_named_expressions(named))
-        return self._then(Select(step_name or self._new_name("select"), self._ref, items))
+        node = Select(step_name or self._new_name("select"), self._ref, items)
+        return self._after(self._pipeline._add(node))
 
-    def with_columns(self, *, step_name: str | None = None, **columns: str | Column) -> Self:
+    def with_columns(
+        self: Before[Next_co], *, step_name: str | None = None, **columns: str | Column
+    ) -> Next_co:
         """Add or replace columns. `step_name` is the name of the step."""
         name = step_name or self._new_name("with_columns")
-        return self._then(WithColumns(name, self._ref, to_named_expressions(columns)))
+        return self._after(self._pipeline._add(WithColumns(name, self._ref, to_named_expressions(columns))))
 
-    def drop(self, *columns: str, name: str | None = None) -> Self:
+    @verb(name="step_name=")
+    def drop(self: Before[Next_co], *columns: str, step_name: str | None = None) -> Next_co:
         """Remove columns."""
         names = column_names(columns, "drop")
-        return self._then(Drop(name or self._new_name("drop"), self._ref, names))
+        node = Drop(step_name or self._new_name("drop"), self._ref, names)
+        return self._after(self._pipeline._add(node))
 
+    @overload
     def lookup(
-        self,
+        self: Diverting[Diverted_co],
         name: str,
         table: Connector | DataFrame,
         /,
         *,
         on: str | list[str] | tuple[str, ...],
-        format: str | Format | None = None,  # noqa: A002
+        on_miss: Literal["dead_letter"],
+        format: str | Format | None = None,
         schema: str | type | Schema | None = None,
-        how: LookupHow = "left",
         load: Load = "table",
         refresh: Duration | None = None,
         cache: int = 10_000,
         ttl: Duration = "1 minute",
         concurrency: int = 8,
+    ) -> Diverted_co: ...
+
+    @overload
+    def lookup(
+        self: Before[Next_co],
+        name: str,
+        table: Connector | DataFrame,
+        /,
+        *,
+        on: str | list[str] | tuple[str, ...],
+        on_miss: OnMiss = "null",
+        format: str | Format | None = None,
+        schema: str | type | Schema | None = None,
+        load: Load = "table",
+        refresh: Duration | None = None,
+        cache: int = 10_000,
+        ttl: Duration = "1 minute",
+        concurrency: int = 8,
+    ) -> Next_co: ...
+
+    @verb()
+    def lookup(
+        self: Any,
+        name: str,
+        table: Connector | DataFrame,
+        /,
+        *,
+        on: str | list[str] | tuple[str, ...],
         on_miss: OnMiss | None = None,
-    ) -> Self:
+        format: str | Format | None = None,  # noqa: A002
+        schema: str | type | Schema | None = None,
+        load: Load = "table",
+        refresh: Duration | None = None,
+        cache: int = 10_000,
+        ttl: Duration = "1 minute",
+        concurrency: int = 8,
+        how: LookupHow = "left",
+    ) -> Any:
         """Add the columns of the table row with the same `on` columns; a null key has no match.
 
         Args:
             name: the step's name.
             table: a connector, or a DataFrame.
             on: the columns that both sides have.
+            on_miss: for a row without a match: `null` (default) passes it with nulls, `drop` drops and counts
+                it, `dead_letter` sends it to `.dead_letters` with its columns and `reason`. To read the dead
+                letters, look up before `key_by`.
             format: the format of the table's records.
             schema: the columns of the table.
-            how: `left` passes a row without a match with nulls, `inner` drops and counts it.
             load: `table` loads the whole table in every task; `key` reads the rows of the keys of each Arrow
                 batch.
             refresh: with `table`, the interval between reloads; files are reloaded only if they have changed.
@@ -98,9 +176,10 @@ class Stage:
                 cache.
             ttl: with `key`, the time to live of a cache entry.
             concurrency: with `key`, the number of concurrent HTTP requests of a task.
-            on_miss: `null`, `drop` or `dead_letter` for a row without a match; default: from `how`. Dead
-                letters have the columns of the row and `reason`.
+            how: the spelling of 0.2: `inner` is `on_miss="drop"`.
         """
+        from headrace.streams.stream import Stream
+
         node = Lookup.create(
             name,
             self._ref,
@@ -116,16 +195,12 @@ class Stage:
             concurrency=concurrency,
             on_miss=on_miss,
         )
-        return self._then(node)
+        ref = self._pipeline._add(node)
+        diverts = node.miss == "dead_letter" and isinstance(self, Stream)
+        return self._diverting(ref) if diverts else self._after(ref)
 
-    @property
-    def dead_letters(self) -> Stream:
-        """The dead letters of this step, such as the rows of a lookup that have no match."""
-        if DEAD_LETTERS not in self._pipeline.graph[self._ref.step].outputs:
-            raise AttributeError(f"`{self._ref.step}` has no dead letters")
-        return self._side_output(DEAD_LETTERS)
-
-    def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> SinkHandle:
+    @verb()
+    def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> None:
         """Write the rows to a sink.
 
         Args:
@@ -137,30 +212,24 @@ class Stage:
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
         >>> tx.write("copy", connect.memory())
-        <sink copy of p>
         """
         require_connector(connector, f"`{name}`", "write")
-        self._pipeline.add(Sink(name, self._ref, connector, mode))
-        return SinkHandle(self._pipeline, name)
+        self._pipeline._add(Sink(name, self._ref, connector, mode))
 
-    def to_dataframe(self, **options: Any) -> DataFrame:
-        """Return the stream as a Spark DataFrame."""
+    @verb()
+    def to_dataframe(self, *, how: Literal["stream", "batch"] = "stream") -> DataFrame:
+        """Return the stream as a Spark DataFrame.
+
+        Args:
+            how: `"stream"`, or `"batch"` over the present rows of the sources.
+        """
+        require_choice(how, Literal["stream", "batch"], "how", f"to_dataframe of `{self._ref}`")
         from headrace.lowering.frames import frame_of
 
-        return frame_of(self._pipeline.graph, self._ref, **options)
+        return frame_of(self._pipeline._graph, self._ref, how=how)
 
-    def _then(self, node: Node) -> Self:
-        """Add a step to the pipeline and return the stage after it."""
-        raise NotImplementedError
-
-    def _side_output(self, name: str) -> Stream:
-        """Return a side output of this step, without time."""
-        from headrace.streams.stream import Stream
-
-        return Stream(self._pipeline, Ref(self._ref.step, name))
-
-    def _new_name(self, verb: str) -> str:
-        return self._pipeline.generate_name(self._ref, verb)
+    def _new_name(self, verb: str, /) -> str:
+        return self._pipeline._generate_name(self._ref, verb)
 
     def __repr__(self) -> str:
         return f"<{self._ref} of {self._pipeline.name}>"
@@ -168,30 +237,6 @@ class Stage:
 
 class Rows(Stage):
     """Rows that joins and unions can read: a stream or a table that is not grouped by key or window."""
-
-    stage_after: ClassVar[type[Rows] | None] = None
-    """The stage that a stateless verb returns; default: the same stage."""
-
-    def _then(self, node: Node) -> Self:
-        stage = self.stage_after or type(self)
-        return cast("Self", stage(self._pipeline, self._pipeline.add(node)))
-
-
-class SinkHandle:
-    """A handle to a sink.
-
-    >>> from headrace import Pipeline, connect
-    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
-    >>> tx.write("copy", connect.memory()).name
-    'copy'
-    """
-
-    def __init__(self, pipeline: Pipeline, name: str) -> None:
-        self.pipeline = pipeline
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<sink {self.name} of {self.pipeline.name}>"
 
 
 def require_same_pipeline(pipeline: Pipeline, other: Rows, where: str) -> None:
@@ -204,27 +249,30 @@ def require_same_pipeline(pipeline: Pipeline, other: Rows, where: str) -> None:
         raise OptionError("expected a stream of the same pipeline", where=where)
 
 
-_RENAMED = {
-    "rejects": ".dead_letters",
-    "named": 'the argument `name` of the verb, such as where("amount > 50", name="large")',
+_SIDE_OUTPUTS = {
+    "late": "windows, patterns, joins and distinct(within=...)",
+    "dead_letters": 'read, user functions and lookup(on_miss="dead_letter")',
+    "timeouts": "match and match_rules",
+    "faults": "match_rules",
 }
 
 
-def missing_attribute(handle: Any, name: str, timed: type) -> Any:
+def missing_attribute(handle: Any, name: str, timed: type | None = None) -> Any:
     """Raise the error for a missing attribute of a handle.
 
     Raises:
         NoEventTimeError: it is a verb of streams with time.
-        RenamedError: it is a name of an earlier version.
+        MissingOutputError: it is a side output of other steps.
         AttributeError: it is unknown, or a property that this step does not have.
     """
     declared = getattr(type(handle), name, None)
     if isinstance(declared, property):  # Python discards the `AttributeError` of a property; raise it again
         return declared.__get__(handle)
-    if hasattr(timed, name) and not name.startswith("_"):
+    if timed is not None and hasattr(timed, name) and not name.startswith("_"):
         raise no_time(handle._ref, name)
-    if name in _RENAMED:
-        raise RenamedError(f"`{name}` was renamed", where=f"`{handle._ref}`", hint=f"use {_RENAMED[name]}")
+    if name in _SIDE_OUTPUTS:
+        hint = f"it is an output of {_SIDE_OUTPUTS[name]}: read it from that step, before any other verb"
+        raise MissingOutputError(f"`{name}` is not an output", where=f"`{handle._ref}`", hint=hint)
     raise AttributeError(f"{type(handle).__name__!r} object has no attribute {name!r}", name=name, obj=handle)
 
 

@@ -1,35 +1,64 @@
-"""`Stream`: rows without time; `SourceStream`: the rows of a source; `Routes`: the outputs of `route`."""
+"""`Stream`: rows without time; `Routes`: the outputs of `route`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, cast, overload
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from headrace.durations import Duration, microseconds
-from headrace.errors import OptionError, did_you_mean
-from headrace.steps.base import DEAD_LETTERS, Ref
+from headrace.errors import MovedVerbError, OptionError, did_you_mean
+from headrace.schemas.fields import Schema
+from headrace.steps.base import Ref
+from headrace.steps.code.functions import Filter, FlatMap, Map, MapBatches, OnFailure, function_node
 from headrace.steps.expressions import column_names, expression_of, key_expressions, to_named_expressions
 from headrace.steps.joins.sides import OnColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
-from headrace.steps.tables.join import At, TableHow, TableJoinKeywords
-from headrace.streams.functions import FunctionVerbs
+from headrace.steps.tables.join import At, TableHow
 from headrace.streams.keyed import KeyedStream, Updates
-from headrace.streams.rows import Rows, missing_attribute, require_same_pipeline
+from headrace.streams.rows import (
+    Before,
+    Diverted_co,
+    Diverting,
+    Next_co,
+    Rows,
+    missing_attribute,
+    require_same_pipeline,
+)
+from headrace.streams.signatures import MIGRATE, verb
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from headrace.streams.queried import Queried
+    from headrace.streams.pipeline import Pipeline
+    from headrace.streams.results import DivertingStream, QueryResult
     from headrace.streams.tables import Table
     from headrace.streams.timed import TimedStream
 
-S = TypeVar("S", bound=Rows)
+Code: TypeAlias = Callable[..., Any] | type | str
+"""A function, a class that each worker instantiates once, or the text `"module:name"`."""
+
+Output: TypeAlias = str | type | Schema | None
+"""The columns that a function returns."""
+
+JOIN_TABLE = f"a join with a table is join_table(...); {MIGRATE}"
 
 
-class Stream(FunctionVerbs):
+Late_co = TypeVar("Late_co", covariant=True)
+
+
+class Timed(Protocol[Late_co]):
+    """A stream with time, whose verbs can have late rows, and then return the stage `Late_co`."""
+
+    _pipeline: Pipeline
+    _ref: Ref
+
+    def _with_late_rows(self, ref: Ref, /) -> Late_co: ...
+
+
+class Stream(Rows):
     """Rows without time. `event_time` (or a clock) makes it a `TimedStream`, which can be windowed.
 
     >>> from headrace import Pipeline, connect
@@ -43,8 +72,13 @@ class Stream(FunctionVerbs):
         def __getattr__(self, name: str) -> Any:
             from headrace.streams.timed import TimedStream
 
+            if name == "join":
+                raise MovedVerbError(
+                    "join needs streams with a time", where=f"`{self._ref}`", hint=JOIN_TABLE
+                )
             return missing_attribute(self, name, TimedStream)
 
+    @verb(name="step_name=")
     def event_time(
         self,
         column: str,
@@ -54,7 +88,7 @@ class Stream(FunctionVerbs):
         idle: Duration | None = None,
         watermark_when: str | Column | None = None,
         max_ahead: Duration | None = None,
-        name: str | None = None,
+        step_name: str | None = None,
     ) -> TimedStream:
         """Declare the column of event time.
 
@@ -68,14 +102,14 @@ class Stream(FunctionVerbs):
             watermark_when: only rows that satisfy this condition advance the watermark.
             max_ahead: a row further ahead of the clock than this does not advance the watermark; stateful
                 steps send it to `.late` with reason `ahead_of_clock`.
-            name: the step's name.
+            step_name: the step's name.
         """
         from headrace.streams.timed import TimedStream
 
         if not isinstance(column, str):
             raise OptionError(f"expected the name of a column, got {column!r}", where="event_time: column")
         node = EventTime(
-            name or self._new_name("event_time"),
+            step_name or self._new_name("event_time"),
             self._ref,
             column,
             microseconds(out_of_order, where="event_time: out_of_order"),
@@ -83,23 +117,26 @@ class Stream(FunctionVerbs):
             None if watermark_when is None else expression_of(watermark_when),
             None if max_ahead is None else microseconds(max_ahead, where="event_time: max_ahead"),
         )
-        return TimedStream(self._pipeline, self._pipeline.add(node))
+        return TimedStream(self._pipeline, self._pipeline._add(node))
 
-    def ingestion_time(self) -> TimedStream:
+    @verb()
+    def ingestion_time(self, *, step_name: str | None = None) -> TimedStream:
         """Use the clock of the micro-batch that read the row as its time, in the column `ingestion_time`."""
         from headrace.streams.timed import TimedStream
 
-        node = ClockTime(self._new_name("ingestion_time"), self._ref, "ingestion")
-        return TimedStream(self._pipeline, self._pipeline.add(node))
+        node = ClockTime(step_name or self._new_name("ingestion_time"), self._ref, "ingestion")
+        return TimedStream(self._pipeline, self._pipeline._add(node))
 
-    def processing_time(self) -> TimedStream:
+    @verb()
+    def processing_time(self, *, step_name: str | None = None) -> TimedStream:
         """Use the clock at the step that needs the time, in the column `processing_time`."""
         from headrace.streams.timed import TimedStream
 
-        node = ClockTime(self._new_name("processing_time"), self._ref, "processing")
-        return TimedStream(self._pipeline, self._pipeline.add(node))
+        node = ClockTime(step_name or self._new_name("processing_time"), self._ref, "processing")
+        return TimedStream(self._pipeline, self._pipeline._add(node))
 
-    def union(self, *others: Rows, name: str | None = None) -> Self:
+    @verb(name="step_name=")
+    def union(self: Before[Next_co], *others: Rows, step_name: str | None = None) -> Next_co:
         """Return all rows of these streams. Columns are matched by name; a missing one is null."""
         where = f"union after `{self._ref}`"
         for other in others:
@@ -107,9 +144,9 @@ class Stream(FunctionVerbs):
                 raise OptionError(f"expected a stream, got {other!r}", where=where)
             require_same_pipeline(self._pipeline, other, where)
         refs = (self._ref, *(other._ref for other in others))
-        return self._then(Union(name or self._new_name("union"), refs))
+        return self._after(self._pipeline._add(Union(step_name or self._new_name("union"), refs)))
 
-    def route(self, name: str, /, **branches: str | Column) -> Routes[Self]:
+    def route(self: Before[Next_co], name: str, /, **branches: str | Column) -> Routes[Next_co]:
         """Split into named outputs: a row goes to the first output whose condition is true, or to none.
 
         >>> from headrace import Pipeline, connect
@@ -122,10 +159,30 @@ class Stream(FunctionVerbs):
             raise OptionError(
                 "expected at least one named condition", where=f"`{name}`", hint="route(name, big='a > 5')"
             )
-        self._pipeline.add(Route(name, self._ref, to_named_expressions(branches)))
-        stage = self.stage_after or type(self)
-        return Routes({out: cast("Self", stage(self._pipeline, Ref(name, out))) for out in branches})
+        self._pipeline._add(Route(name, self._ref, to_named_expressions(branches)))
+        return Routes({output: self._after(Ref(name, output)) for output in branches})
 
+    @overload
+    def distinct(
+        self: Before[Next_co],
+        name: str | None = ...,
+        /,
+        *,
+        on: str | list[str] | tuple[str, ...],
+        within: None = ...,
+    ) -> Next_co: ...
+
+    @overload
+    def distinct(
+        self: Timed[Late_co],
+        name: str | None = ...,
+        /,
+        *,
+        on: str | list[str] | tuple[str, ...],
+        within: Duration,
+    ) -> Late_co: ...
+
+    @verb()
     def distinct(
         self,
         name: str | None = None,
@@ -133,27 +190,60 @@ class Stream(FunctionVerbs):
         *,
         on: str | list[str] | tuple[str, ...],
         within: Duration | None = None,
-    ) -> Self:
+    ) -> Any:
         """Drop rows that repeat the columns `on` of an earlier row.
 
-        With `within`, only duplicates less than this apart in event time are dropped, and state expires.
-        Without it, state never expires.
+        With `within`, only duplicates less than this apart in event time are dropped, and state expires;
+        rows that arrive after the state for their key has expired go to `.late`. Without it, state never
+        expires.
         """
         columns = column_names(on, "distinct: on")
         length = None if within is None else microseconds(within, where="distinct: within")
-        return self._then(Distinct(name or self._new_name("distinct"), self._ref, columns, length))
+        node = Distinct(name or self._new_name("distinct"), self._ref, columns, length)
+        ref = self._pipeline._add(node)
+        return self._late_if(within is not None, ref)
 
     @overload
-    def join(
-        self, name: str, /, right: Rows, *, at: Literal["arrival"] = ..., **options: Unpack[TableJoinKeywords]
-    ) -> Stream: ...
+    def join_table(
+        self: Before[Next_co],
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: OnColumns,
+        at: Literal["arrival"] = ...,
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> Next_co: ...
 
     @overload
-    def join(
-        self, name: str, /, right: Rows, *, at: Literal["live"], **options: Unpack[TableJoinKeywords]
+    def join_table(
+        self: Timed[Late_co],
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: OnColumns,
+        at: Literal["event_time"],
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
+    ) -> Late_co: ...
+
+    @overload
+    def join_table(
+        self,
+        name: str,
+        /,
+        right: Rows,
+        *,
+        on: OnColumns,
+        at: Literal["live"],
+        how: TableHow = ...,
+        select: Mapping[str, str | Column] | None = ...,
     ) -> Table: ...
 
-    def join(
+    @verb()
+    def join_table(
         self,
         name: str,
         /,
@@ -163,8 +253,8 @@ class Stream(FunctionVerbs):
         at: At = "arrival",
         how: TableHow = "inner",
         select: Mapping[str, str | Column] | None = None,
-    ) -> Rows:
-        """Join with a table; `TimedStream.join` also joins with a stream.
+    ) -> Any:
+        """Join with a table.
 
         Args:
             name: the step's name.
@@ -181,17 +271,19 @@ class Stream(FunctionVerbs):
         >>> sales = shop.read("sales", connect.memory(), schema="item string, n int")
         >>> prices = shop.read("prices", connect.memory(), schema="item string, price double, at timestamp")
         >>> current = prices.event_time("at").key_by("item").latest("current")
-        >>> sales.join("priced", current, on="item", at="arrival", how="left")
+        >>> sales.join_table("priced", current, on="item", at="arrival", how="left")
         <priced of p>
         """
         from headrace.streams.tables import Table, add_table_join
 
         ref = add_table_join(self._pipeline, self._ref, name, right, on=on, at=at, how=how, select=select)
-        return Table(self._pipeline, ref) if at == "live" else Stream(self._pipeline, ref)
+        if at == "live":
+            return Table(self._pipeline, ref)
+        return self._late_if(at == "event_time", ref)
 
-    def sql(self, name: str, query: str, /) -> Queried:
+    def sql(self, name: str, query: str, /) -> QueryResult:
         """Add a step in Spark SQL: this stream is the table `this`; named streams are tables, too."""
-        return self._pipeline.add_query(name, query, {"this": self._ref})
+        return self._pipeline._add_query(name, query, {"this": self._ref})
 
     def key_by(self, *columns: str, **named: str | Column) -> KeyedStream:
         """Group by columns or expressions. A null key is a key."""
@@ -201,38 +293,274 @@ class Stream(FunctionVerbs):
         """Aggregate all rows: one row, updated in every micro-batch."""
         return KeyedStream(self._pipeline, self._ref, ()).aggregate(name, **aggregates)
 
+    @overload
+    def map(
+        self: Before[Next_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        on_error: Literal["fail"],
+        output: Output = ...,
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Next_co: ...
 
-class SourceStream(Stream):
-    """The rows of a source; `dead_letters` are the records that could not be decoded.
+    @overload
+    def map(
+        self: Diverting[Diverted_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        output: Output = ...,
+        on_error: OnFailure = ...,
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Diverted_co: ...
+
+    @verb()
+    def map(
+        self,
+        name: str,
+        f: Code,
+        /,
+        *,
+        output: Output = None,
+        on_error: OnFailure = "divert",
+        concurrency: int | None = None,
+        timeout: Duration | None = None,
+    ) -> Any:
+        """Map each row to one row.
+
+        A row whose call raises goes to `.dead_letters`, and the job continues.
+
+        Args:
+            name: the step's name.
+            f: a function; a class, which each worker instantiates once, calling its `open()` if it has one;
+                or the text `"module:name"`. Its argument is a row with attribute access: `row.amount`.
+            output: the columns it returns; default: the dataclass or pydantic model of its return type.
+            on_error: `"divert"`, or `"fail"` to stop the run.
+            concurrency: the maximum number of concurrent calls of an async function; default 10. The order
+                of rows is kept.
+            timeout: the timeout of a call, after which the row has failed.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> def score(row):
+        ...     return {"card": row.card, "score": row.amount / 100}
+        >>> tx.map("scored", score, output="card string, score double").dead_letters
+        <scored.dead_letters of p>
+        """
+        options = {"on_error": on_error, "concurrency": concurrency, "timeout": timeout}
+        return self._apply(Map, name, f, output, options)
+
+    @overload
+    def flat_map(
+        self: Before[Next_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        on_error: Literal["fail"],
+        output: Output = ...,
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Next_co: ...
+
+    @overload
+    def flat_map(
+        self: Diverting[Diverted_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        output: Output = ...,
+        on_error: OnFailure = ...,
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Diverted_co: ...
+
+    @verb()
+    def flat_map(
+        self,
+        name: str,
+        f: Code,
+        /,
+        *,
+        output: Output = None,
+        on_error: OnFailure = "divert",
+        concurrency: int | None = None,
+        timeout: Duration | None = None,
+    ) -> Any:
+        """Map each row to any number of rows: the function returns an iterable of rows, or yields them.
+
+        The options are those of `map`.
+        """
+        options = {"on_error": on_error, "concurrency": concurrency, "timeout": timeout}
+        return self._apply(FlatMap, name, f, output, options)
+
+    @overload
+    def filter(
+        self: Before[Next_co], condition: str | Column, /, *, step_name: str | None = ...
+    ) -> Next_co: ...
+
+    @overload
+    def filter(
+        self: Before[Next_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        on_error: Literal["fail"],
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Next_co: ...
+
+    @overload
+    def filter(
+        self: Diverting[Diverted_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        on_error: OnFailure = ...,
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Diverted_co: ...
+
+    @verb()
+    def filter(
+        self,
+        condition: str | Column,
+        f: Code | None = None,
+        /,
+        *,
+        on_error: OnFailure = "divert",
+        concurrency: int | None = None,
+        timeout: Duration | None = None,
+        step_name: str | None = None,
+    ) -> Any:
+        """Keep the rows that satisfy a condition, or those for which a function returns True.
+
+        `filter(condition)` is `where`. `filter(name, f)` calls a function; its options are those of `map`.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.filter("amount > 50", step_name="large")
+        <large of p>
+        >>> tx.filter("odd", lambda row: row.amount % 2 == 1).dead_letters
+        <odd.dead_letters of p>
+        """
+        options = {"on_error": on_error, "concurrency": concurrency, "timeout": timeout}
+        if f is not None:
+            if step_name is not None or not isinstance(condition, str):
+                hint = 'filter("large", is_large)'
+                raise OptionError("a filter by a function has its name first", where="filter", hint=hint)
+            return self._apply(Filter, condition, f, None, options)
+        if callable(condition) and not hasattr(condition, "alias"):  # a Column has no call operator for users
+            hint = 'filter("large", is_large)'
+            raise OptionError("a filter by a function needs a name", where="filter", hint=hint)
+        if options != {"on_error": "divert", "concurrency": None, "timeout": None}:
+            hint = "on_error, concurrency and timeout are options of functions"
+            raise OptionError("a condition has no options", where="filter", hint=hint)
+        return self.where(condition, step_name=step_name)
+
+    @overload
+    def map_batches(
+        self: Before[Next_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        on_error: Literal["fail"],
+        output: Output = ...,
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Next_co: ...
+
+    @overload
+    def map_batches(
+        self: Diverting[Diverted_co],
+        name: str,
+        f: Code,
+        /,
+        *,
+        output: Output = ...,
+        on_error: OnFailure = ...,
+        concurrency: int | None = ...,
+        timeout: Duration | None = ...,
+    ) -> Diverted_co: ...
+
+    @verb()
+    def map_batches(
+        self,
+        name: str,
+        f: Code,
+        /,
+        *,
+        output: Output = None,
+        on_error: OnFailure = "divert",
+        concurrency: int | None = None,
+        timeout: Duration | None = None,
+    ) -> Any:
+        """Map each batch of rows to a table.
+
+        The type hint of the parameter selects the type of the batch: `pyarrow.Table` (the default),
+        `pandas.DataFrame` or `polars.DataFrame`. The function may return any of these. If it raises, all rows
+        of the batch are dead letters. The options are those of `map`; the function is not async.
+        """
+        options = {"on_error": on_error, "concurrency": concurrency, "timeout": timeout}
+        return self._apply(MapBatches, name, f, output, options)
+
+    def _apply(
+        self,
+        kind: type[Map | FlatMap | Filter | MapBatches],
+        name: str,
+        f: Code,
+        output: Output,
+        options: Mapping[str, Any],
+    ) -> Stream:
+        node = function_node(kind, name, self._ref, f, output, **options)
+        ref = self._pipeline._add(node)
+        return self._diverting(ref) if node.collects_dead_letters else self._after(ref)
+
+    def _after(self, ref: Ref, /) -> Stream:
+        return Stream(self._pipeline, ref)
+
+    def _diverting(self, ref: Ref, /) -> DivertingStream:
+        from headrace.streams.results import DivertingStream
+
+        return DivertingStream(self._pipeline, ref)
+
+    def _late_if(self, has_late_rows: bool, ref: Ref) -> Stream:
+        from headrace.streams.timed import TimedStream
+
+        return (
+            self._with_late_rows(ref) if has_late_rows and isinstance(self, TimedStream) else self._after(ref)
+        )
+
+
+class Routes(Generic[Next_co]):
+    """The outputs of `route`, by name: `split.foreign` or `split["foreign"]`.
 
     >>> from headrace import Pipeline, connect
-    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
-    >>> tx.dead_letters
-    <tx.dead_letters of p>
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="country string")
+    >>> tx.route("split", home="country = 'FI'", rest="true")["home"]
+    <split.home of p>
     """
 
-    stage_after = Stream
-
-    @property
-    def dead_letters(self) -> Stream:
-        """Records that could not be decoded: `raw, reason, field, source, partition, position, read_at`."""
-        return self._side_output(DEAD_LETTERS)
-
-
-class Routes(Generic[S]):
-    """The outputs of `route`, by name: `split.foreign` or `split["foreign"]`."""
-
-    def __init__(self, streams: dict[str, S]) -> None:
+    def __init__(self, streams: dict[str, Next_co]) -> None:
         self._streams = streams
 
-    def __getitem__(self, output: str) -> S:
+    def __getitem__(self, output: str) -> Next_co:
         if output not in self._streams:
             raise OptionError(
                 f"unknown output `{output}`", where="route", hint=did_you_mean(output, self._streams)
             )
         return self._streams[output]
 
-    def __getattr__(self, output: str) -> S:
+    def __getattr__(self, output: str) -> Next_co:
         if output.startswith("__"):
             raise AttributeError(output)
         return self[output]

@@ -1,4 +1,4 @@
-"""`Table`: the changelog of a table; `LatestTable`: that of `latest`; `KeyedTable`: rows grouped by key."""
+"""`Table`: the changelog of a table; `KeyedTable`: its rows, grouped by key."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from headrace.steps.tables.changelog import ACCEPT_TABLES
 from headrace.steps.tables.join import At, TablesHow, table_join
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Rows, require_same_pipeline
+from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.streams.pipeline import Pipeline
-    from headrace.streams.stream import Stream
     from headrace.streams.windowed import WindowedStream
     from headrace.windows import Window
 
@@ -34,13 +34,13 @@ class Table(Rows):
     >>> prices = Pipeline("p").read("prices", connect.memory(), schema=schema)
     >>> current = prices.event_time("ts").key_by("symbol").latest("current")
     >>> current.where("price > 10").write("expensive", connect.memory(key=["symbol"]))
-    <sink expensive of p>
     """
 
     def key_by(self, *columns: str, **named: str | Column) -> KeyedTable:
         """Group the rows by columns or expressions. A null key is a key."""
         return KeyedTable(self._pipeline, self._ref, key_expressions(columns, named))
 
+    @verb()
     def join(
         self,
         name: str,
@@ -75,23 +75,8 @@ class Table(Rows):
         ref = add_table_join(self._pipeline, self._ref, name, right, on=on, how=how, select=select)
         return Table(self._pipeline, ref)
 
-
-class LatestTable(Table):
-    """The table of `latest`.
-
-    >>> from headrace import Pipeline, connect
-    >>> schema = "symbol string, price double, ts timestamp"
-    >>> prices = Pipeline("p").read("prices", connect.memory(), schema=schema)
-    >>> prices.event_time("ts").key_by("symbol").latest("current").late
-    <current.late of p>
-    """
-
-    stage_after = Table
-
-    @property
-    def late(self) -> Stream:
-        """Rows without event time, with `late_by`, `window`, `watermark` and `reason`."""
-        return self._side_output("late")
+    def _after(self, ref: Ref, /) -> Table:
+        return Table(self._pipeline, ref)
 
 
 class KeyedTable(KeyedStream):
@@ -115,11 +100,15 @@ class KeyedTable(KeyedStream):
                 )
             return super().__getattr__(name)
 
+    @verb()
     def window(self, window: Window, /) -> WindowedStream:
         """Group the rows of each key by window, by the event time of the rows of the table."""
         from headrace.streams.windowed import WindowedStream
 
         return WindowedStream(self._pipeline, self._ref, self._keys, window)
+
+    def _after(self, ref: Ref, /) -> KeyedTable:
+        return KeyedTable(self._pipeline, ref, self._keys)
 
 
 def add_table_join(
@@ -142,4 +131,4 @@ def add_table_join(
         hint = "such as users.key_by('id').latest('current_users')"
         raise OptionError(f"expected a table, got {right!r}", where=f"`{name}`", hint=hint)
     require_same_pipeline(pipeline, right, f"`{name}`")
-    return pipeline.add(table_join(name, left, right._ref, on=on, at=at, how=how, select=select))
+    return pipeline._add(table_join(name, left, right._ref, on=on, at=at, how=how, select=select))

@@ -1,27 +1,28 @@
-"""`WindowedStream`: rows grouped by window, to be aggregated or joined."""
+"""`WindowedStream`: rows grouped by window, to be aggregated or joined; `NativeWindowedStream`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any
 
 from headrace.aggregates import Aggregate
 from headrace.durations import Duration
-from headrace.errors import OptionError
-from headrace.steps.base import Node, Ref
+from headrace.errors import MovedVerbError, OptionError
+from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.joins.sides import How
 from headrace.steps.joins.window_join import window_join
 from headrace.streams.rows import Rows, Stage, require_same_pipeline
-from headrace.triggers import Emission, LateRows, Mode, Trigger
+from headrace.streams.signatures import MIGRATE, verb
+from headrace.triggers import Emission, Mode, Trigger
 from headrace.windows import Window
 from headrace.windows.declare import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from headrace.streams.panes import Joined, Panes
     from headrace.streams.pipeline import Pipeline
+    from headrace.streams.results import Panes, TimedResult
     from headrace.streams.timed import TimedStream
 
 
@@ -47,15 +48,23 @@ class WindowedStream(Stage):
         *,
         ttl: Duration | None = None,
     ) -> None:
-        if not isinstance(window, Window):
-            hint = 'such as windows.tumbling("10 minutes")'
-            raise OptionError(f"expected a window, got {window!r}", where="window", hint=hint)
         super().__init__(pipeline, ref)
         self._keys = keys
-        self._window = window
+        self._window = _require_window(window)
         self._emission = emits or Emission()
         self._ttl = ttl
 
+    if not TYPE_CHECKING:  # a type checker reports a missing verb by itself
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "join":
+                hint = f"write join_window(...); {MIGRATE}"
+                raise MovedVerbError(
+                    "a join inside windows is join_window", where=f"`{self._ref}`", hint=hint
+                )
+            return super().__getattr__(name)
+
+    @verb(late_rows='window(..., engine="native") in place of late_rows="count"')
     def emit(
         self,
         *,
@@ -65,8 +74,7 @@ class WindowedStream(Stage):
         lateness: Duration = "0 seconds",
         mode: Mode = "accumulating",
         allow_loss: bool = False,
-        late_rows: LateRows = "divert",
-    ) -> Self:
+    ) -> WindowedStream:
         """Set the trigger, lateness and accumulation mode.
 
         The default is one result per window, when the watermark passes its end.
@@ -78,9 +86,8 @@ class WindowedStream(Stage):
             lateness: how long after its end a window accepts rows.
             mode: `"discarding"`, `"accumulating"` or `"retracting"`.
             allow_loss: accept a trigger that may leave rows unemitted.
-            late_rows: `"divert"` to `.late`, or `"count"`: Spark's native operator drops and counts them.
         """
-        emits = Emission.create(early, late, trigger, lateness, mode, allow_loss, late_rows)
+        emits = Emission.create(early, late, trigger, lateness, mode, allow_loss)
         return self._copy(self._ref, emits)
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
@@ -92,7 +99,7 @@ class WindowedStream(Stage):
         >>> timed.key_by("card").window(windows.tumbling("10 minutes")).aggregate("totals", n="count(*)")
         <totals of p>
         """
-        from headrace.streams.panes import Panes
+        from headrace.streams.results import Panes
 
         values = aggregate_expressions(name, aggregates)
         node = WindowAggregate.create(
@@ -104,9 +111,10 @@ class WindowedStream(Stage):
             ttl=self._ttl,
             aggregates=values,
         )
-        return Panes(self._pipeline, self._pipeline.add(node))
+        return Panes(self._pipeline, self._pipeline._add(node))
 
-    def join(
+    @verb()
+    def join_window(
         self,
         name: str,
         /,
@@ -115,7 +123,7 @@ class WindowedStream(Stage):
         how: How = "inner",
         where: str | Column | None = None,
         select: Mapping[str, str | Column] | None = None,
-    ) -> Joined:
+    ) -> TimedResult:
         """Join with the rows of another stream that have the same key and are in the same window.
 
         The other stream must have the key columns. Windows are tumbling or sliding; results have the column
@@ -132,10 +140,10 @@ class WindowedStream(Stage):
         >>> ads = Pipeline("p")
         >>> views = ads.read("views", connect.memory(), schema="ad string, seen timestamp").event_time("seen")
         >>> clicks = ads.read("clicks", connect.memory(), schema="ad string, at timestamp").event_time("at")
-        >>> views.key_by("ad").window(windows.tumbling("1 hour")).join("hourly", clicks, how="left")
+        >>> views.key_by("ad").window(windows.tumbling("1 hour")).join_window("hourly", clicks, how="left")
         <hourly of p>
         """
-        from headrace.streams.panes import Joined
+        from headrace.streams.results import TimedResult
 
         if self._emission != Emission() or self._ttl is not None:
             what = "a join emits results when a window closes"
@@ -144,13 +152,51 @@ class WindowedStream(Stage):
         node = window_join(
             name, self._ref, ref, self._keys, self._window, how=how, where=where, select=select
         )
-        return Joined(self._pipeline, self._pipeline.add(node))
+        return TimedResult(self._pipeline, self._pipeline._add(node))
 
-    def _then(self, node: Node) -> Self:
-        return self._copy(self._pipeline.add(node), self._emission)
+    def _after(self, ref: Ref, /) -> WindowedStream:
+        return self._copy(ref, self._emission)
 
-    def _copy(self, ref: Ref, emits: Emission) -> Self:
-        return type(self)(self._pipeline, ref, self._keys, self._window, emits, ttl=self._ttl)
+    def _copy(self, ref: Ref, emits: Emission) -> WindowedStream:
+        return WindowedStream(self._pipeline, ref, self._keys, self._window, emits, ttl=self._ttl)
+
+
+class NativeWindowedStream(Stage):
+    """Rows grouped by window, to be aggregated by Spark's operator, which drops and counts late rows.
+
+    Windows are tumbling, sliding or session windows that fire once, when the watermark passes their end.
+
+    >>> from headrace import Pipeline, connect, windows
+    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+    >>> hourly = tx.event_time("ts").window(windows.tumbling("1 hour"), engine="native")
+    >>> hourly.aggregate("totals", n="count(*)")
+    <totals of p>
+    """
+
+    def __init__(self, pipeline: Pipeline, ref: Ref, keys: Named, window: Window) -> None:
+        super().__init__(pipeline, ref)
+        self._keys = keys
+        self._window = _require_window(window)
+
+    def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> TimedStream:
+        """Aggregate the rows of each window with Spark's aggregates; there is no `.late`."""
+        from headrace.streams.timed import TimedStream
+
+        values = aggregate_expressions(name, aggregates)
+        node = WindowAggregate.create(
+            name, self._ref, keys=self._keys, window=self._window, engine="native", aggregates=values
+        )
+        return TimedStream(self._pipeline, self._pipeline._add(node))
+
+    def _after(self, ref: Ref, /) -> NativeWindowedStream:
+        return NativeWindowedStream(self._pipeline, ref, self._keys, self._window)
+
+
+def _require_window(window: object) -> Window:
+    if not isinstance(window, Window):
+        hint = 'such as windows.tumbling("10 minutes")'
+        raise OptionError(f"expected a window, got {window!r}", where="window", hint=hint)
+    return window
 
 
 def right_stream(name: str, pipeline: Pipeline, right: TimedStream) -> Ref:

@@ -10,7 +10,7 @@ hour of the script takes as long as a second.
 ... pipeline:
 ...   sources: {tx: {memory: {}, schema: "v int, ts timestamp", event_time: {column: ts}}}
 ...   steps:
-...     sums: {from: tx, window: {tumbling: 10 seconds}, emit: {late_rows: count}, aggregate: {s: sum(v)}}
+...     sums: {from: tx, window: {tumbling: 10 seconds}, engine: native, aggregate: {s: sum(v)}}
 ... script:
 ...   - rows: {tx: [{v: 1, ts: 1}]}
 ...   - watermark: {tx: 10}

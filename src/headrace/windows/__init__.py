@@ -14,18 +14,15 @@ Sliding(size='1 hour', every='10 minutes')
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import PlainValidator, WithJsonSchema
 
 from headrace.durations import Duration, text
-from headrace.errors import OptionError, rename_hint
+from headrace.errors import OptionError
 from headrace.steps.grammar.declaration import Choice, OneOf, declare
 from headrace.steps.grammar.problems import expect
 from headrace.steps.grammar.values import Length, PositiveLength, Rows, SqlText
-
-if not TYPE_CHECKING:
-    __getattr__ = rename_hint("windows", {"everything": "global_window()"})
 
 Order = Literal["event_time", "arrival"]
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from headrace.steps.traits import Finding
 from headrace.windows import Session, Sliding, Trailing, Tumbling, Window
 from headrace.windows.triggers import AfterCount, AfterWatermark, Emission, parts_of
 
+if TYPE_CHECKING:
+    from headrace.windows.declare import WindowAggregate
+
 _TRAILING_TRIGGERS = (AfterWatermark(), AfterWatermark(late=AfterCount(1)))
 _KEYS = ("emit", "window")
+_NATIVE_KEYS = ("engine", "emit", "window")
 
 
 def check_emission(window: Window, emission: Emission) -> Iterator[Finding]:
-    """Yield the problems of a window with its trigger, lateness and late rows."""
+    """Yield the problems of a window with its trigger and lateness."""
     if emission.may_lose and not emission.allow_loss:
         hint = "wrap it in repeatedly(...), use late=after_count(1), or set allow_loss=True"
         yield Finding("this trigger may leave rows unemitted", hint, _KEYS)
@@ -23,8 +28,6 @@ def check_emission(window: Window, emission: Emission) -> Iterator[Finding]:
             "late rows are in .late; increase out_of_order to wait longer",
             _KEYS,
         )
-    if emission.late_rows == "count":
-        yield from _check_native(window, emission)
     if isinstance(window, Trailing) and emission.firing not in _TRAILING_TRIGGERS:
         yield Finding(
             "a trailing window emits one result per row and accepts no trigger",
@@ -33,13 +36,15 @@ def check_emission(window: Window, emission: Emission) -> Iterator[Finding]:
         )
 
 
-def _check_native(window: Window, emission: Emission) -> Iterator[Finding]:
-    operators = 'late_rows="count" runs on Spark\'s own operators'
+def check_native(window: Window, emission: Emission) -> Iterator[Finding]:
+    """Yield the reasons why Spark's own operators cannot aggregate a window."""
+    operators = 'engine="native" runs on Spark\'s own operators'
     if not isinstance(window, Tumbling | Sliding | Session):
-        yield Finding(f"{operators}, which have no {window.kind} window", "remove late_rows", _KEYS)
+        what = f"{operators}, which have no {window.kind} window"
+        yield Finding(what, "remove engine", _NATIVE_KEYS)
     if not emission.fires_once:
-        hint = "remove late_rows to have early and late firings"
-        yield Finding(f"{operators}, which fire once, when the watermark passes", hint, _KEYS)
+        hint = "remove engine to have early and late firings"
+        yield Finding(f"{operators}, which fire once, when the watermark passes", hint, _NATIVE_KEYS)
 
 
 def check_ttl(window: Window, ttl: int | None) -> Iterator[Finding]:
@@ -52,17 +57,18 @@ def check_ttl(window: Window, ttl: int | None) -> Iterator[Finding]:
         )
 
 
-def check_retractions(window: Window, emission: Emission, *, by_clock: bool) -> Iterator[Finding]:
+def check_retractions(node: WindowAggregate, *, by_clock: bool) -> Iterator[Finding]:
     """Yield a problem if a window cannot process retractions."""
-    if isinstance(window, Session) and not emission.fires_once:
+    window = node.window
+    if isinstance(window, Session) and not node.emission.fires_once:
         what = "a session over a table fires once, when it closes"
         yield Finding(what, "remove early, late, lateness and trigger", ("emit", "window"))
     if window.order_dependent and (by_clock or getattr(window, "order", "") == "arrival"):
         what = f"{window.kind} windows in arrival order do not accept a table as input"
         yield Finding(what, "use event time, and remove order", ("window",))
-    if emission.late_rows == "count":
-        what = 'late_rows="count" runs on Spark\'s own operators, which have no retractions'
-        yield Finding(what, "remove late_rows", ("late_rows", "emit"))
+    if node.native:
+        what = 'engine="native" runs on Spark\'s own operators, which have no retractions'
+        yield Finding(what, "remove engine", ("engine", "emit", "window"))
 
 
 def moving_bounds(window: Window, emission: Emission) -> str | None:

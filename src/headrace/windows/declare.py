@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from math import gcd
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
@@ -41,8 +41,18 @@ from headrace.windows import (
     Trailing,
     Tumbling,
 )
-from headrace.windows.check import check_emission, check_retractions, check_ttl, late_trigger, moving_bounds
+from headrace.windows.check import (
+    check_emission,
+    check_native,
+    check_retractions,
+    check_ttl,
+    late_trigger,
+    moving_bounds,
+)
 from headrace.windows.triggers import Emission, uses_clock
+
+Engine: TypeAlias = Literal["kernel", "native"]
+"""Where a window is aggregated: in the kernel of Headrace, or by Spark's own operator."""
 
 
 def _require_millisecond(ttl: Length) -> Length:
@@ -67,6 +77,8 @@ class WindowAggregate(StepNode, KeyedNode):
     """When windows emit results, and how these refine each other."""
     ttl: Ttl | None = None
     """Expires the state of a key this long after its last row."""
+    engine: Engine = "kernel"
+    """`native`: Spark's operator, which drops and counts late rows."""
     aggregates: Annotated[Aggregates, Field(alias="aggregate")]
 
     verb: ClassVar[str] = "window"
@@ -86,10 +98,16 @@ class WindowAggregate(StepNode, KeyedNode):
     def applies(cls, keys: Mapping[str, Any]) -> bool:
         return "aggregate" in keys and "window" in keys
 
+    def __post_init__(self) -> None:
+        """Accept `late_rows="count"`, the spelling of 0.2 for the native engine."""
+        if self.emission.late_rows == "count":
+            object.__setattr__(self, "engine", "native")
+            object.__setattr__(self, "emission", replace(self.emission, late_rows="divert"))
+
     @property
     def native(self) -> bool:
         """True if it runs on Spark's own operators, which drop late rows."""
-        return self.emission.late_rows == "count"
+        return self.engine == "native"
 
     @property
     def subtracts(self) -> bool:
@@ -129,9 +147,11 @@ class WindowAggregate(StepNode, KeyedNode):
         boundary = (getattr(self.window, field, None) for field in ("when", "of"))
         yield from check_expressions(boundary, columns, "window")
         yield from check_emission(self.window, self.emission)
+        if self.native:
+            yield from check_native(self.window, self.emission)
         yield from check_ttl(self.window, self.ttl)
         if has_retractions(plan.facts(self.input)):
-            yield from check_retractions(self.window, self.emission, by_clock=plan.facts(self.input).by_clock)
+            yield from check_retractions(self, by_clock=plan.facts(self.input).by_clock)
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if (stale := moving_bounds(self.window, self.emission)) is not None:
@@ -148,7 +168,7 @@ class WindowAggregate(StepNode, KeyedNode):
             why = f"windows in {operator}; {folded} folds in Python, through Arrow, when a pane fires"
             return Tier("arrow", why, folded)
         if self.native:
-            return Tier("native", 'Spark\'s own window: with late_rows="count" it drops late rows')
+            return Tier("native", 'Spark\'s own window: with engine="native" it drops late rows')
         changes = has_retractions(plan.facts(self.input))
         removal = (
             describe_retractions(self.aggregates) if self.subtracts else "deleted from the buffered rows"
@@ -165,7 +185,7 @@ class WindowAggregate(StepNode, KeyedNode):
         if self.emission.mode == "retracting":
             yield "Spark has no retractions"
         could_be_native = in_spark and self.emission.fires_once
-        yield "late rows go to .late" + (' (native with late_rows="count")' if could_be_native else "")
+        yield "late rows go to .late" + (' (native with engine="native")' if could_be_native else "")
 
     def _slice_notes(self, plan: Plan) -> Iterator[str]:
         """Yield a note if the kernel aggregates overlapping windows from shared slices."""
@@ -211,7 +231,7 @@ class WindowAggregate(StepNode, KeyedNode):
         if self.native:
             yield Blocks(
                 "Spark's own windows give final results in append mode; real-time mode has update only "
-                '(the kernel could: remove late_rows="count")'
+                '(the kernel could: remove engine="native")'
             )
             return
         yield from note_unrouted(plan, self)
@@ -226,6 +246,7 @@ class WindowAggregate(StepNode, KeyedNode):
             self.window.describe(),
             describe_keys(self.keys),
             *self.emission.describe(self.window.on_time),
+            "late rows are only counted" if self.native else "",
             f"state of a key expires {text(self.ttl)} after its last row" if self.ttl is not None else "",
             describe_columns(self.aggregates),
         ]
@@ -239,7 +260,7 @@ class WindowAggregate(StepNode, KeyedNode):
             "trigger": emission.firing,
             "lateness": emission.lateness,
             "mode": emission.mode,
-            "late_rows": emission.late_rows,
+            "late_rows": "count" if self.native else "divert",
             "ttl": self.ttl,
         }
 

@@ -19,8 +19,8 @@ from headrace.steps.grammar.values import Expected, Flag, Length, PositiveLength
 # fmt: off
 __all__ = [
     "AfterCount", "AfterWatermark", "AllOf", "AnyOf", "Emission", "Every", "InSequence", "LateRows", "Mode",
-    "OrFinally", "Repeatedly", "Trigger", "after_count", "after_watermark", "all_of", "any_of", "every",
-    "in_sequence", "or_finally", "repeatedly",
+    "OrFinally", "Repeatedly", "Trigger", "after_count", "after_delay", "after_watermark", "all_of", "any_of",
+    "every", "in_sequence", "or_finally", "repeatedly",
 ]
 # fmt: on
 
@@ -185,6 +185,15 @@ def every(period: Duration) -> Every:
     return Every.create(period)
 
 
+def after_delay(delay: Duration) -> Every:
+    """Fire when this delay has passed since the first row of the pane: a synonym of `every`.
+
+    >>> after_delay("30 seconds")
+    Every(period='30 seconds')
+    """
+    return every(delay)
+
+
 def after_count(rows: int) -> AfterCount:
     """Fire when at least this many rows have arrived since the last firing. No remainder is carried over.
 
@@ -298,7 +307,6 @@ class Emission(Declaration):
 
     label: ClassVar[str] = "emit"
     example: ClassVar[str] = "such as {lateness: 5 minutes, mode: retracting}"
-    moved: ClassVar[Mapping[str, str]] = {"ttl": "`ttl` is now a key of the step, beside `window`"}
     early: AnyTrigger | None = None
     """Fires before the watermark passes the window's end, repeatedly."""
     late: AnyTrigger | None = None
@@ -312,7 +320,7 @@ class Emission(Declaration):
     allow_loss: Flag = False
     """Accept a trigger that may leave rows unemitted."""
     late_rows: LateRows = "divert"
-    """`divert`: late rows are a side output; `count`: they are counted."""
+    """The spelling of 0.2: `count` is `engine: native` of the step."""
 
     def __post_init__(self) -> None:
         """Use the short form if there is one: equal emissions are equal in both forms."""
@@ -367,8 +375,6 @@ class Emission(Declaration):
             phrases.append(f"lateness {text(self.lateness)}")
         if not self.fires_once or self.mode != "accumulating":
             phrases.append(self.mode)
-        if self.late_rows == "count":
-            phrases.append("late rows are only counted")
         if self.allow_loss and self.may_lose:
             phrases.append("may leave rows unemitted")
         return phrases

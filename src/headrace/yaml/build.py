@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from headrace.errors import RENAMED, did_you_mean
+from headrace.errors import did_you_mean
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref, generate_name
 from headrace.steps.endpoints.sink import SinkModel
@@ -105,8 +105,7 @@ class PlanBuilder:
         outputs = self._nodes[step].outputs
         if output not in outputs:
             known = [str(Ref(step, name)) for name in outputs]
-            hint = did_you_mean(output, outputs) if output in RENAMED else did_you_mean(text, known)
-            raise_problem(reference.where, f"unknown output `{text}`", hint)
+            raise_problem(reference.where, f"unknown output `{text}`", did_you_mean(text, known))
         return self._last[step] if output == MAIN else Ref(step, output)
 
     def _add(self, node: Node, place: str, places: Mapping[str, str] | None = None) -> Ref:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
+from headrace.access.effort import EffortError, check_effort
 from headrace.errors import DocumentError, HeadraceError, Problem
 from headrace.steps.grammar.model import Grammar
 from headrace.steps.grammar.options import OPTION_TEXT
@@ -24,18 +25,24 @@ class ErrorCollector:
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
+        self._known: set[Problem] = set()
         self._ignored: set[str] = set()
 
     def add(self, where: str, what: str, hint: str = "") -> None:
         """Add a problem and continue."""
+        check_effort()
         problem = Problem(where, what, hint)
-        if problem not in self.problems and not self._is_ignored(where):
+        if problem not in self._known and not self._is_ignored(where):
+            self._known.add(problem)
             self.problems.append(problem)
 
     def attempt(self, read: Callable[P, T], *args: P.args, **options: P.kwargs) -> T | None:
         """Return the result of `read`, or None after adding the problems that it raised."""
+        check_effort()
         try:
             return read(*args, **options)
+        except EffortError:
+            raise
         except DocumentError as error:
             for problem in error.problems:
                 self.add(problem.where, problem.what, problem.hint)
@@ -55,7 +62,8 @@ class ErrorCollector:
             raise DocumentError(sorted(self.problems, key=_position))
 
     def _is_ignored(self, where: str) -> bool:
-        return any(where == ignored or where.startswith(f"{ignored}: ") for ignored in self._ignored)
+        parts = where.split(": ") if self._ignored else []
+        return any(": ".join(parts[:end]) in self._ignored for end in range(1, len(parts) + 1))
 
 
 def raise_problem(where: str, what: str, hint: str = "") -> NoReturn:
@@ -85,6 +93,7 @@ def validate(model: type[Model], value: Value) -> Model:
         DocumentError: the value does not fit; every problem has its line and column.
     """
     while True:
+        check_effort()
         try:
             return model.model_validate(plain(value), strict=False)
         except ValidationError as error:

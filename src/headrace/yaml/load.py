@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,12 +9,16 @@ from typing import Any
 
 from ruamel.yaml.nodes import Node as YamlNode
 
+from headrace.access import accepted_environment
+from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT
+from headrace.errors import DocumentError
 from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
+from headrace.plan.restrictions import rejected_expressions
 from headrace.plan.validation import problems_of
 from headrace.steps.base import NAME
 from headrace.yaml.build import PlanBuilder
-from headrace.yaml.entries import Entry, read_sink, read_source, read_step
+from headrace.yaml.entries import STEPS, Entry, read_sink, read_source, read_step
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose, expand_tree
 from headrace.yaml.positions import Fields, Value, from_plain
@@ -76,6 +79,42 @@ def from_text(
     >>> from_text("sources: {lines: {memory: {}, schema: word string}}", name="words").name
     'words'
     """
+    return from_mapping(_compose_one(content, file), file=file, name=name, environment=environment)
+
+
+def loads_code(content: str, *, file: str = "<text>") -> bool:
+    """Return True if a document has a step that imports Python of the user; nothing is imported.
+
+    >>> loads_code('steps: {a: {from: tx, map: {python: "scoring:score"}}}'), loads_code("steps: {}")
+    (True, False)
+    """
+    try:
+        node = _compose_one(content, file)
+    except DocumentError:  # reported when the document is loaded
+        return False
+    tree = build_tree(node, file=file, environment={}, errors=ErrorCollector())
+    steps = tree.get("steps") if isinstance(tree, Fields) else None
+    keys = {model.key for model in STEPS if model.loads_code}
+    entries = [steps[name] for name in steps] if isinstance(steps, Fields) else []
+    return any(isinstance(entry, Fields) and not keys.isdisjoint(entry) for entry in entries)
+
+
+def check_entries(content: str, *, file: str = "<text>") -> None:
+    """Check the entries of a document one by one, without a plan, which would import Python of the user.
+
+    Raises:
+        DocumentError: an entry is invalid, or not accepted.
+    """
+    errors, names = ErrorCollector(), dict[str, str]()
+    node = _compose_one(content, file)
+    tree = build_tree(node, file=file, environment=accepted_environment(), errors=errors)
+    document = read_mapping(tree, expected="the keys of a pipeline", hint=_EXAMPLE)
+    for section, read in (("sources", read_source), ("steps", read_step), ("sinks", read_sink)):
+        _read_entries(_read_section(document, section, names, errors), read, errors)
+    errors.raise_any()
+
+
+def _compose_one(content: str, file: str) -> YamlNode:
     nodes = compose(content, file=file)
     if not nodes:
         raise_problem(f"{file}:1:1", "the document is empty", _EXAMPLE)
@@ -84,7 +123,7 @@ def from_text(
         where = f"{file}:{mark.line + 1}:{mark.column + 1}"
         hint = "keep one pipeline per file: remove `---` and the rest"
         raise_problem(where, f"expected one document, got {len(nodes)}", hint)
-    return from_mapping(nodes[0], file=file, name=name, environment=environment)
+    return nodes[0]
 
 
 def from_mapping(
@@ -108,12 +147,15 @@ def from_mapping(
     """
     errors = ErrorCollector()
     search_directory(Path(file).parent if Path(file).is_file() else Path.cwd())
-    variables = os.environ if environment is None else environment
-    if isinstance(content, YamlNode):
-        tree = build_tree(content, file=file, environment=variables, errors=errors)
-    else:
-        tree = expand_tree(from_plain(content, file=file), variables, errors)
-    return _read_document(tree, name, errors)
+    variables = accepted_environment() if environment is None else environment
+    try:
+        if isinstance(content, YamlNode):
+            tree = build_tree(content, file=file, environment=variables, errors=errors)
+        else:
+            tree = expand_tree(from_plain(content, file=file), variables, errors)
+        return _read_document(tree, name, errors)
+    except RecursionError:
+        raise_problem(file, TOO_DEEP, TOO_DEEP_HINT)
 
 
 def read_draft(content: YamlNode, *, file: str = "<text>") -> Graph:
@@ -125,7 +167,7 @@ def read_draft(content: YamlNode, *, file: str = "<text>") -> Graph:
     ['tx']
     """
     errors = ErrorCollector()
-    tree = build_tree(content, file=file, environment=os.environ, errors=errors)
+    tree = build_tree(content, file=file, environment=accepted_environment(), errors=errors)
     return _build(tree, "draft", errors) if isinstance(tree, Fields) else Graph("draft", {}, {})
 
 
@@ -139,6 +181,8 @@ def _read_document(tree: Value, name: str, errors: ErrorCollector) -> Graph:
     if errors.problems and graph.nodes:  # also check the steps that could be read
         for problem in problems_of(graph):
             errors.add(problem.where, problem.what, problem.hint)
+    for problem in rejected_expressions(graph):
+        errors.add(problem.where, problem.what, problem.hint)
     errors.raise_any()
     return graph
 

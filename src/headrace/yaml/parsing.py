@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -11,6 +12,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from headrace.errors import Problem
+from headrace.yaml.composer import MAX_CHARACTERS, MAX_NODES, MAX_NODES_OF_DATA, BoundedComposer
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.positions import Fields, Items, KeyedValue, PlainScalar, Scalar, Value
 from headrace.yaml.variables import expand
@@ -19,14 +21,26 @@ _TAG = "tag:yaml.org,2002:"
 _QUOTE = "put the whole text in double quotes"
 
 
-def compose(text: str, *, file: str) -> list[Node]:
+def compose(text: str, *, file: str, data: bool = False) -> list[Node]:
     """Return the documents in a text, as ruamel.yaml composes them.
 
+    Args:
+        text: the text.
+        file: its name in errors.
+        data: True for rules and transcripts, which may be larger than a pipeline.
+
     Raises:
-        DocumentError: the text is not YAML.
+        DocumentError: the text is not YAML, has too many nodes or levels, or a tag that is not accepted.
     """
+    if not data and len(text) > MAX_CHARACTERS:
+        what = f"expected at most {MAX_CHARACTERS} characters, got {len(text)}"
+        raise_problem(f"{file}:1:1", what, "put data into files beside the document")
+    yaml = YAML(typ="rt", pure=True)
+    max_nodes = MAX_NODES_OF_DATA if data else MAX_NODES
+    composer: Any = partial(BoundedComposer, file=file, max_nodes=max_nodes)
+    yaml.Composer = composer
     try:
-        return [node for node in YAML(typ="rt", pure=True).compose_all(text) if node is not None]
+        return [node for node in yaml.compose_all(text) if node is not None]
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = text.splitlines()[mark.line] if mark.line < len(text.splitlines()) else ""
@@ -41,7 +55,10 @@ def compose(text: str, *, file: str) -> list[Node]:
             " is not allowed in YAML",
             "save the file as UTF-8 text without control characters",
         )
-    except YAMLError as error:  # errors without a position, such as a directive that YAML 1.2 lacks
+    except (
+        YAMLError,
+        ValueError,
+    ) as error:  # errors without a position, such as a directive that YAML 1.2 lacks
         raise_problem(f"{file}:1:1", f"invalid YAML: {error}")
 
 

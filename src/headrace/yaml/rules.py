@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -18,9 +17,11 @@ from typing import Annotated
 
 from annotated_types import Interval
 
+from headrace.access import CODE_HINT, accepted_environment, current_code
 from headrace.errors import DocumentError, Problem
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Skip, Within
+from headrace.plan.restrictions import find_rejected
 from headrace.steps.expressions import Named
 from headrace.steps.grammar.patterns import PatternModel
 from headrace.steps.grammar.values import Expected, Flag, Text
@@ -123,6 +124,8 @@ def _reader(name: str, where: str, value: Value) -> Callable[[], Rule]:
 
 def _read_rule(name: str, where: str, value: Value) -> Rule:
     model = validate(RuleModel, read_mapping(value, expected="a rule", hint=RuleModel.example))
+    if not current_code() and (rejected := next(find_rejected((model.pattern, model.select)), None)):
+        raise_problem(where, rejected, CODE_HINT)
     return Rule(
         name, where, model.pattern, model.within, model.skip, model.select, model.version, model.active
     )
@@ -157,12 +160,12 @@ def _read_row(name: str, row: Mapping[str, str | None], where: str) -> Rule:
 
 
 def _parse(content: str, file: str) -> Value:
-    nodes = compose(content, file=file)
+    nodes = compose(content, file=file, data=True)
     if len(nodes) > 1:
         raise_problem(file, f"expected one document, got {len(nodes)}", "remove the lines with ---")
     if not nodes:
         return Fields(file)
     errors = ErrorCollector()
-    tree = build_tree(nodes[0], file=file, environment=os.environ, errors=errors)
+    tree = build_tree(nodes[0], file=file, environment=accepted_environment(), errors=errors)
     errors.raise_any()
     return tree

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from headrace.access import check_variable
 from headrace.errors import OptionError, did_you_mean
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?P<inside>[^{}]*)(?P<end>\}?)")
@@ -77,6 +78,7 @@ def _value_of(match: re.Match[str], environment: Mapping[str, str]) -> str:
     if value or (value is not None and default is None):
         return value
     if default is None:
+        check_variable(name)
         raise OptionError(f"the environment variable `{name}` is not set", hint=_hint_for(name, environment))
     return default[2:]
 

@@ -32,8 +32,8 @@ def test_joins_with_a_cdc_source_follow_its_changes(
     source = connect.postgres_cdc(url=prices.url, table=table, every="10 milliseconds")
     changes = pipeline.read("prices", source, schema="item string, price int")
     sales = pipeline.read("sales", rows, schema="id int, item string")
-    sales.join("arrived", changes, on="item", at="arrival", how="left").write("arrivals", at_arrival)
-    sales.join("followed", changes, on="item", at="live", how="left").write("table", live)
+    sales.join_table("arrived", changes, on="item", at="arrival", how="left").write("arrivals", at_arrival)
+    sales.join_table("followed", changes, on="item", at="live", how="left").write("table", live)
 
     def run() -> list[tuple[int, int | None]]:
         pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")

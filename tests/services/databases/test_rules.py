@@ -67,7 +67,7 @@ def test_rules_of_a_table_follow_it_while_the_job_runs(
         server.sql(f"UPDATE {table} SET version = 6 WHERE id = 'one'")
         feed_rows("a", "c", start=4)
         feed_rows("a", start=6)
-        graph, place = pipeline.check(), tmp_path / "checkpoint"
+        graph, place = pipeline._plan(), tmp_path / "checkpoint"
         [listed] = list_rule_tables(graph, place)
         assert [(rule.id, rule.standing, rule.version) for rule in listed.rules] == [
             ("off", "not active", 1),

@@ -88,7 +88,9 @@ def test_runs_are_in_the_audit_log(url: str, closed: JobService) -> None:
     fake_runs(closed)
     with log_in(url, "operator") as operator, log_in(url, "admin") as admin:
         operator.post("/api/v1/test", json=BODY)
-        actions = [(entry["actor"], entry["action"]) for entry in admin.get("/api/v1/audit").json()]
+        actions = [
+            (entry["actor"], entry["action"]) for entry in admin.get("/api/v1/audit").json()["entries"]
+        ]
     assert ("operator", "POST /api/v1/test") in actions
 
 

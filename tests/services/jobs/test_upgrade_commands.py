@@ -41,7 +41,7 @@ def write(directory: Path, text: str) -> str:
 def test_upgrade_moves_the_state_and_restore_goes_back(
     terminal: Terminal, service: JobService, job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graph = Pipeline.from_yaml_text(DOCUMENT).check()
+    graph = Pipeline.from_yaml_text(DOCUMENT)._plan()
     plan = {"restore_effects": list(restore_effects(graph))}  # as the driver writes it
     service.directory(job.id).plan.write_text(json.dumps(plan))
     assert terminal.json("savepoint", job.id, "first")["id"] == job.id

@@ -8,7 +8,10 @@ import httpx
 import pytest
 
 from headrace import Pipeline
+from headrace.checkpoints.layout import renew_checkpoint_id
+from headrace.checkpoints.owner import write_owner
 from headrace.checkpoints.planned_state import state_of_plan
+from headrace.checkpoints.savepoints import read_savepoint
 from headrace.checkpoints.signatures import write_signature
 from headrace.checkpoints.sources import check_sources
 from headrace.errors import OptionError
@@ -19,6 +22,7 @@ from headrace.jobs.states import ConflictError, JobState
 from headrace.jobs.submission import Submission
 from headrace.jobs.upgrades import JobUpgrades
 from tests.services.jobs.conftest import QUICK, wait_for
+from tests.support.checkpoints import write_epochs
 
 DOCUMENT = """# plain
 name: numbers
@@ -50,14 +54,13 @@ def job(running: JobService) -> Job:
 def start_job(running: JobService, settings: JobSettings = QUICK) -> Job:
     """Return a running job whose checkpoint has one epoch."""
     job = running.submit(submission(DOCUMENT, settings))
-    graph = Pipeline.from_yaml_text(DOCUMENT).check()
+    graph = Pipeline.from_yaml_text(DOCUMENT)._plan()
     checkpoint = running.directory(job.id).checkpoint
     check_sources(graph, checkpoint)
-    (checkpoint / "pipeline").write_text("numbers")
+    write_owner(checkpoint, "numbers")
     for name, state in state_of_plan(graph).queries.items():
-        (checkpoint / "queries" / name / "spark" / "offsets").mkdir(parents=True)
-        (checkpoint / "queries" / name / "spark" / "offsets" / "0").touch()
-        (checkpoint / "queries" / name / "checkpoint_id").write_text("0" * 32)
+        write_epochs(checkpoint / "queries" / name)
+        renew_checkpoint_id(checkpoint / "queries" / name)
         write_signature(checkpoint / "queries" / name, state.signature)
     return wait_for(running, job, JobState.RUNNING)
 
@@ -70,7 +73,9 @@ def test_savepoint_of_a_running_job_stops_it_and_starts_it_again(running: JobSer
     JobUpgrades(running).savepoint(job.id, "v1")
     assert wait_for(running, job, JobState.RUNNING).attempts == 2
     saved = running.directory(job.id).path / "checkpoint.savepoints" / "v1"
-    assert json.loads((saved / "savepoint.json").read_text())["pipeline"] == "numbers"
+    savepoint = read_savepoint(saved)
+    assert savepoint is not None
+    assert savepoint.pipeline == "numbers"
 
 
 def test_savepoint_of_a_stopped_job_leaves_it_stopped(running: JobService, job: Job) -> None:

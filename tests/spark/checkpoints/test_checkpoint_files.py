@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from tests.support.checkpoints import write_sealed
+
+from headrace.sealed_files import is_sealed, seal
 
 
 @pytest.fixture
@@ -78,3 +81,93 @@ def test_another_file_system_is_left_to_spark(spark: SparkSession) -> None:
         jvm.org.apache.spark.sql.headrace.compat.CheckpointFiles(
             elsewhere, jvm.org.apache.hadoop.conf.Configuration()
         )
+
+
+def sealed_files(spark: SparkSession, root: Path) -> Any:
+    """Return the manager for file systems other than the local one: Spark's, with seals."""
+    jvm: Any = spark.sparkContext._jvm
+    path = jvm.org.apache.hadoop.fs.Path(f"file:{root}")
+    managers = jvm.org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
+    plain = managers.create(path, jvm.org.apache.hadoop.conf.Configuration())
+    return jvm.org.apache.spark.sql.headrace.compat.SealedFiles(plain)
+
+
+def read(files: Any, path: Any) -> bytes:
+    stream = files.open(path)
+    try:
+        return bytes(stream.readAllBytes())
+    finally:
+        stream.close()
+
+
+OFFSETS = "queries/totals/spark/offsets/4"
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_files_of_queries_are_sealed_as_python_seals_them(
+    spark: SparkSession, files: Any, at: Any, tmp_path: Path, local: bool
+) -> None:
+    manager = files if local else sealed_files(spark, tmp_path)
+    manager.mkdirs(at(OFFSETS).getParent())
+    write(manager, at(OFFSETS), "v1\n{}\n7", overwrite=False)
+    file = tmp_path / OFFSETS
+    assert file.read_bytes() == seal(b"v1\n{}\n7", file)
+    assert read(manager, at(OFFSETS)) == b"v1\n{}\n7"
+
+
+@pytest.mark.parametrize("local", [True, False])
+@pytest.mark.parametrize("content", [b"", b"v1", b"v1\n#seal 00000000000000000000000000000000\n"])
+def test_damaged_file_of_a_query_is_an_error(
+    spark: SparkSession, files: Any, at: Any, tmp_path: Path, local: bool, content: bytes
+) -> None:
+    manager = files if local else sealed_files(spark, tmp_path)
+    (tmp_path / OFFSETS).parent.mkdir(parents=True)
+    (tmp_path / OFFSETS).write_bytes(content)
+    with pytest.raises(Py4JJavaError, match=f"compat.DamagedFile: file:{tmp_path / OFFSETS}: its checksum"):
+        manager.open(at(OFFSETS))
+
+
+def test_sealed_file_that_python_has_written_is_read_and_can_be_sought(
+    files: Any, at: Any, tmp_path: Path
+) -> None:
+    write_sealed(tmp_path / OFFSETS, "0123456789")
+    stream = files.open(at(OFFSETS))
+    stream.seek(4)
+    assert (stream.getPos(), chr(stream.read())) == (4, "4")
+    assert bytes(stream.readAllBytes()) == b"56789"
+    stream.close()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["queries/totals/spark/state/0/1/3_x.changelog", "queries/totals/spark/state/0/1/left/3_x.zip",
+     "out/_spark_metadata/0", "elsewhere/offsets/0", "queries/totals/checkpoint_id"],
+)  # fmt: skip
+def test_state_and_files_of_other_queries_have_no_seal(
+    files: Any, at: Any, tmp_path: Path, name: str
+) -> None:
+    write(files, at(name), "as it is", overwrite=False)
+    assert (tmp_path / name).read_text() == "as it is"
+    assert read(files, at(name)) == b"as it is"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["metadata", "sources/0/9.compact", "state/0/_metadata/v2/0", "state/0/_stateSchema/default/0_x",
+     "state/0/1/_metadata/schema"],
+)  # fmt: skip
+def test_other_files_of_a_query_have_a_seal(files: Any, at: Any, tmp_path: Path, name: str) -> None:
+    write(files, at(f"queries/totals/spark/{name}"), "v1", overwrite=False)
+    assert is_sealed((tmp_path / "queries/totals/spark" / name).read_bytes())
+
+
+def test_cancelled_file_leaves_nothing(files: Any, at: Any, tmp_path: Path) -> None:
+    stream = files.createAtomic(at(OFFSETS), False)
+    stream.write(bytearray(b"half"))
+    stream.cancel()
+    stream.close()
+    assert list((tmp_path / OFFSETS).parent.iterdir()) == []
+
+
+def test_spark_verifies_the_checksums_of_state(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.streaming.checkpoint.fileChecksum.enabled") == "true"

@@ -28,8 +28,8 @@ def test_scaling_from_2_to_8_to_3_partitions_keeps_every_row(spark: SparkSession
     for piece, partitions in zip(pieces, (8, 3, 3), strict=True):
         feed.add(*piece)
         pipeline.run(until="caught_up", checkpoint=tmp_path / "a", conf={"spark.sql.shuffle.partitions": "2"})
-        repartition(pipeline.check(), tmp_path / "a", partitions)
-        (query,) = queries_of(pipeline.check())
+        repartition(pipeline._plan(), tmp_path / "a", partitions)
+        (query,) = queries_of(pipeline._plan())
         assert progress_of(checkpoint_of(tmp_path / "a", query)).partitions == partitions
     pipeline.run(until="drained", checkpoint=tmp_path / "a")
     undisturbed = connect.memory(rows=[row for piece in pieces for row in piece])

@@ -45,13 +45,13 @@ def test_restored_savepoint_continues_with_state_and_exchanges(spark: SparkSessi
     assert 0 < first < whole
     assert [n for _, n in table] == [12] * 4
 
-    effects = list(describe_restore(pipeline.check(), checkpoint, "middle"))
+    effects = list(describe_restore(pipeline._plan(), checkpoint, "middle"))
     assert effects[1:] == [
         "  log (memory): rows are written again and appended to those written since",
         "  table (sqlite): rows with the same key (window_start) are overwritten",
     ]
     restore_savepoint("chained", checkpoint, "middle")
-    assert compare(state_of_checkpoint(checkpoint), pipeline.check()).verdict == "compatible"
+    assert compare(state_of_checkpoint(checkpoint), pipeline._plan()).verdict == "compatible"
     pipeline.run(until="drained", checkpoint=checkpoint)
     assert table_rows(tmp_path) == table
     assert len(log.contents()) == whole + (whole - first)

@@ -38,7 +38,7 @@ def build(feed: Any, out: Any) -> Pipeline:
 
 
 def partitions_of(pipeline: Pipeline, checkpoint: Path) -> int | None:
-    (query,) = queries_of(pipeline.check())
+    (query,) = queries_of(pipeline._plan())
     return progress_of(checkpoint_of(checkpoint, query)).partitions
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,10 +10,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.support.checkpoints import read_sealed_text, write_sealed
 
-from headrace import Pipeline, Processor, connect, patterns, state, triggers, windows
+from headrace import Pipeline, Processor, Stream, connect, patterns, state, triggers, windows
 from headrace.checkpoints.layout import progress_of
 from headrace.checkpoints.repartition import repartition
+from headrace.checkpoints.signatures import read_signature, write_signature
 from headrace.cli.app import main
 from headrace.debugging.state import StepState, state_of
 from headrace.errors import OptionError, PlanError
@@ -47,9 +48,9 @@ class Payments:
             cards.window(windows.tumbling(size)).emit(early=EARLY).aggregate("totals", total="sum(amount)")
         )
         threes = cards.window(windows.count(3)).aggregate("threes", total="sum(amount)")
-        plain = cards.window(windows.tumbling("1 minute")).emit(late_rows="count")
+        plain = cards.window(windows.tumbling("1 minute"), engine="native")
         native = plain.aggregate("native", mean="avg(amount)", n="count(*)")
-        visits = self.tx.key_by(who="upper(card)").window(windows.session("1 minute")).emit(late_rows="count")
+        visits = self.tx.key_by(who="upper(card)").window(windows.session("1 minute"), engine="native")
         sessions = visits.aggregate("sessions", n="count(*)")
         running = self.tx.aggregate("running", mean="avg(amount)")
         unique = self.tx.distinct("unique", on="card", within="1 hour")
@@ -66,7 +67,7 @@ class Payments:
 
     @property
     def graph(self) -> Graph:
-        return self.pipeline.check()
+        return self.pipeline._plan()
 
     def run(self, checkpoint: Path, **options: Any) -> None:
         with self.pipeline.start(checkpoint=checkpoint, **options) as running:
@@ -165,7 +166,7 @@ def test_uncommitted_epoch_is_not_repartitioned(feed: Any, checkpoint: Path, tmp
     copy = Path(shutil.copytree(checkpoint, tmp_path / "copy"))
     offsets = copy / "queries" / "totals" / "spark" / "offsets"
     last = max(int(file.name) for file in offsets.glob("[0-9]*"))
-    shutil.copy(offsets / str(last), offsets / str(last + 1))
+    write_sealed(offsets / str(last + 1), read_sealed_text(offsets / str(last)))
     with pytest.raises(
         OptionError, match=r"Spark cannot repartition it: .*\n  hint: if an epoch is not committed"
     ):
@@ -194,13 +195,13 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
         {"until": "drained", "conf": {"spark.sql.shuffle.partitions": "5"}},
     ):
         pipeline = Pipeline("totals")
-        tx = pipeline.read("tx", feed, schema=SCHEMA)
+        tx: Stream = pipeline.read("tx", feed, schema=SCHEMA)
         if outs:
             tx = tx.with_columns(note="'new'").where("amount > 0")
         cards = tx.event_time("ts", out_of_order="10 seconds").key_by("card")
-        window = cards.window(windows.tumbling("1 minute"))
-        kernel = window.aggregate("kernel", total="sum(amount)")
-        native = window.emit(late_rows="count").aggregate("native", total="sum(amount)")
+        minute = windows.tumbling("1 minute")
+        kernel = cards.window(minute).aggregate("kernel", total="sum(amount)")
+        native = cards.window(minute, engine="native").aggregate("native", total="sum(amount)")
         outs = outs or [connect.memory(), connect.memory(), connect.memory()]
         kernel.write("kernel_out", outs[0])
         native.write("native_out", outs[1])
@@ -209,7 +210,7 @@ def test_more_sinks_more_steps_and_other_partitions_keep_the_state(
         with pipeline.start(checkpoint=tmp_path / "checkpoint", **options) as running:
             running.wait(timeout=300)
         if options["until"] == "caught_up":
-            assert repartition(pipeline.check(), tmp_path / "checkpoint", 3, step="kernel") == {
+            assert repartition(pipeline._plan(), tmp_path / "checkpoint", 3, step="kernel") == {
                 "kernel": (2, 3)
             }
         feed.add(payment("a", 5, 66), payment("b", 6, 50), payment("c", 7, 130))
@@ -234,7 +235,7 @@ def test_partial_matches_and_buffered_rows_are_in_the_state(spark: SparkSession,
     rise = patterns.step("low", "amount = 1").followed_by("high", "amount > 100 * low.amount")
     tx.key_by("card").match("rise", rise, within="1 hour").write("out", connect.memory())
     pipeline.run(until="caught_up", checkpoint=tmp_path)
-    [state] = state_of(pipeline.check(), tmp_path)
+    [state] = state_of(pipeline._plan(), tmp_path)
     assert state.stored.counts == {"matches": 2, "waiting": 1}
     [of_a, of_b] = state.stored.entries
     assert of_a["key"] == {"card": "a"}
@@ -272,7 +273,7 @@ def test_joins_tables_and_processors_have_their_keys_in_the_state(
         step.write(f"{name}_out", connect.memory())
     pipeline.run(until="caught_up", checkpoint=tmp_path)
 
-    states = {each.step: each.stored for each in state_of(pipeline.check(), tmp_path)}
+    states = {each.step: each.stored for each in state_of(pipeline._plan(), tmp_path)}
     names = {
         name: sorted({column for entry in states[name].entries for column in entry["key"]}) for name in steps
     }
@@ -315,8 +316,8 @@ def test_matches_continue_after_repartitioning(spark: SparkSession, tmp_path: Pa
     # More rows wait than one entry holds.
     feed.add(*(payment("a", 1, 20) for _ in range(300)), payment("a", 200, 21), payment("b", 200, 20))
     pipeline.run(until="caught_up", checkpoint=tmp_path)
-    assert repartition(pipeline.check(), tmp_path, 3) == {"rise": (2, 3)}
-    [state] = state_of(pipeline.check(), tmp_path)
+    assert repartition(pipeline._plan(), tmp_path, 3) == {"rise": (2, 3)}
+    [state] = state_of(pipeline._plan(), tmp_path)
     assert state.stored.counts == {"matches": 2, "waiting": 303}
     feed.add(payment("c", 1, 100))
     pipeline.run(until="drained", checkpoint=tmp_path)
@@ -329,8 +330,9 @@ def test_state_of_an_older_layout_is_rejected(tmp_path: Path) -> None:
     tx = pipeline.read("tx", connect.memory(rows=[payment("a", 1, 1)]), schema=SCHEMA).event_time("ts")
     tx.key_by("card").match("rise", patterns.step("low", "amount = 1")).write("out", connect.memory())
     pipeline.run(until="caught_up", checkpoint=tmp_path)
-    record = tmp_path / "queries" / "rise" / "step.json"
-    record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "version"}))
+    query = tmp_path / "queries" / "rise"
+    signature = read_signature(query) or {}
+    write_signature(query, {name: value for name, value in signature.items() if name != "version"})
     with pytest.raises(PlanError, match=r"its checkpoint was written by version 0\.1 of Headrace"):
         pipeline.run(until="caught_up", checkpoint=tmp_path)
 

@@ -44,7 +44,7 @@ class Upgraded:
         return pipeline
 
     def compare(self, pipeline: Pipeline) -> Comparison:
-        return compare(state_of_checkpoint(self.checkpoint), pipeline.check())
+        return compare(state_of_checkpoint(self.checkpoint), pipeline._plan())
 
     def rows(self, table: str) -> Rows:
         with closing(sqlite3.connect(self.place / "out.db")) as database:
@@ -79,7 +79,7 @@ def test_renamed_step_continues_with_the_moved_state(upgraded: Upgraded) -> None
     assert comparison.verdict == "migrates"
     for change in comparison.steps:
         if change.renamed_from:
-            rename_state(version.check(), upgraded.checkpoint, change.renamed_from, change.step)
+            rename_state(version._plan(), upgraded.checkpoint, change.renamed_from, change.step)
     version.run(until="drained", checkpoint=upgraded.checkpoint)
     assert upgraded.rows("totals") == upgraded.rows("minutes") == [("a", 30), ("b", 1), ("c", 3)]
 

@@ -159,12 +159,12 @@ def test_state_survives_repartitioning_and_an_added_field_and_is_shown(
     feed.add(*({"card": f"c{n}", "amount": n} for n in range(20)))
     conf = {"spark.sql.shuffle.partitions": "2"}
     before.run(until="caught_up", checkpoint=tmp_path, conf=conf)
-    repartition(before.check(), tmp_path, 3)
+    repartition(before._plan(), tmp_path, 3)
     feed.add(*({"card": f"c{n}", "amount": 1} for n in range(20) for _ in range(2)))
     after.run(until="caught_up", checkpoint=tmp_path)
     made = [(row["card"], row["total"], row["largest"]) for row in out.contents()[20:]]
     assert sorted(made) == sorted((f"c{n}", n + k, -1 if k == 1 else 1) for n in range(20) for k in (1, 2))
-    [shown] = state_of(after.check(), tmp_path, key="c7")
+    [shown] = state_of(after._plan(), tmp_path, key="c7")
     assert (shown.step, shown.stored.keys) == ("totals", 1)
     [entry] = shown.stored.entries
     assert entry["key"] == {"card": "c7"}
@@ -205,7 +205,7 @@ def test_prints_have_step_and_key_and_calls_are_metrics(spark: SparkSession, tmp
     mapped.key_by("card").process("printed", Printing).write("out", connect.memory())
     with pipeline.start(until="drained", checkpoint=tmp_path / "checkpoint") as handle:
         handle.wait(timeout=300)
-        steps = TickBuilder(pipeline.check()).build(handle.status())["steps"]
+        steps = TickBuilder(pipeline._plan()).build(handle.status())["steps"]
     assert (steps["doubled"]["calls"], steps["doubled"]["errors"]) == (4, 0)
     assert (steps["printed"]["calls"], steps["printed"]["errors"]) == (4, 1)
     assert steps["printed"]["seconds"] > 0

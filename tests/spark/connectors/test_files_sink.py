@@ -14,7 +14,7 @@ from tests.support.sinks import deliver, rows
 from headrace import connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import WriteContext
-from headrace.errors import DeliveryError, FencedError
+from headrace.errors import DamagedFileError, DeliveryError, FencedError
 
 MakeRun = Callable[..., WriteContext]
 STEPS = [
@@ -291,3 +291,26 @@ def test_other_file_systems_go_through_hadoop(spark: SparkSession, run: MakeRun,
     out.writer().open(run())
     with pytest.raises(FencedError):
         old.commit(2, old.stage(2, rows(spark, ("a", 2))))
+
+
+def test_missing_staged_file_of_a_committed_epoch_is_an_error(
+    spark: SparkSession, run: MakeRun, tmp_path: Path
+) -> None:
+    out = connect.files(path=tmp_path, format="json")
+    with failpoints.arm("files.manifest"), pytest.raises(failpoints.Crash):
+        deliver(out, run(), 0, rows(spark, ("a", 1)))
+    staged = max(tmp_path.glob("_headrace/*/staging/*/*.json"), key=lambda file: file.stat().st_size)
+    staged.unlink()
+    with pytest.raises(
+        DamagedFileError, match="it has rows of a committed epoch, to be moved to out-"
+    ) as caught:
+        out.writer().open(run())
+    assert caught.value.where.endswith(staged.name)
+
+
+def test_visible_file_may_be_removed_by_its_reader(spark: SparkSession, run: MakeRun, tmp_path: Path) -> None:
+    out = connect.files(path=tmp_path, format="json")
+    deliver(out, run(), 0, rows(spark, ("a", 1)))
+    for file in tmp_path.glob("*.json"):
+        file.unlink()
+    assert out.writer().open(run()) == 0

@@ -64,7 +64,7 @@ class Payments:
 
     @property
     def graph(self) -> Graph:
-        return self.pipeline.check()
+        return self.pipeline._plan()
 
 
 @pytest.fixture(scope="module")

@@ -48,11 +48,11 @@ class Job:
         self.pipeline.run(until="caught_up", checkpoint=self.work / "checkpoint")
 
     def why(self, key: str = "a", **asked: str) -> Why:
-        [actual] = why_of(self.pipeline.check(), self.work / "checkpoint", key=[key], **asked)  # type: ignore[arg-type]
+        [actual] = why_of(self.pipeline._plan(), self.work / "checkpoint", key=[key], **asked)  # type: ignore[arg-type]
         return actual
 
     def listed(self) -> TableListing:
-        [actual] = list_rule_tables(self.pipeline.check(), self.work / "checkpoint")
+        [actual] = list_rule_tables(self.pipeline._plan(), self.work / "checkpoint")
         return actual
 
 

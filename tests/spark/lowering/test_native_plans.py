@@ -59,8 +59,7 @@ def test_the_physical_plan_is_the_one_written_by_hand(
     panes = (
         rows.event_time("ts", out_of_order="10 seconds")
         .key_by("key")
-        .window(window)
-        .emit(late_rows="count")
+        .window(window, engine="native")
         .aggregate("panes", n="count(*)", total="sum(value)")
     )
     expected = operators(by_hand, tmp_path / "by_hand")

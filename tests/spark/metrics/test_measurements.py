@@ -71,7 +71,7 @@ def test_status_has_the_epoch_of_each_ledger_after_the_run(spark: SparkSession, 
     rows.write("printed", connect.console())
     status = run(pipeline, tmp_path)
     assert status.ledgers == {"table": 0, "files": 0}
-    steps = TickBuilder(pipeline.check()).build(status)["steps"]
+    steps = TickBuilder(pipeline._plan()).build(status)["steps"]
     assert [steps[name].get("ledger_epoch") for name in ("table", "printed")] == [0, None]
 
 
@@ -79,7 +79,7 @@ def test_status_has_the_epoch_of_each_ledger_after_the_run(spark: SparkSession, 
 def windowed(tmp_path: Path) -> tuple[Pipeline, Any]:
     pipeline = Pipeline("windowed")
     rows = pipeline.read("rows", connect.memory(rows=ROWS), schema=SCHEMA)
-    timed = rows.where("v >= 0", name="all").event_time("ts", out_of_order="1 minute")
+    timed = rows.where("v >= 0", step_name="all").event_time("ts", out_of_order="1 minute")
     totals = timed.key_by("k").window(windows.tumbling("10 seconds"))
     totals.aggregate("totals", n="count(*)").write("out", connect.memory())
     return pipeline, run(pipeline, tmp_path)
@@ -100,7 +100,7 @@ def test_the_disorder_of_rows_is_measured(spark: SparkSession, windowed: tuple[P
 
 def test_a_tick_has_rows_of_every_step(spark: SparkSession, windowed: tuple[Pipeline, Any]) -> None:
     pipeline, status = windowed
-    tick = TickBuilder(pipeline.check(), {"rows_in": 100}).build(status)
+    tick = TickBuilder(pipeline._plan(), {"rows_in": 100}).build(status)
     steps = tick["steps"]
     assert tick["metrics"]["rows_in"] == 100 + len(ROWS)
     assert tick["metrics"]["latency_ms"]["p99"] > 0

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect
+from headrace.checkpoints.journal import read_lines
 from headrace.connectors.failpoints import Crash, arm
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError, PlanError, SourceError
@@ -76,7 +77,7 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     job.rules(one=PAIR % "b", two=PAIR % "c", three=PAIR % "d")
     job.feed.add(*rows("a", "x"))
     assert job.run().rules["alerts"].in_force == {"one": 1, "two": 1, "three": 1}
-    [state] = state_of(job.pipeline.check(), tmp_path / "checkpoint", step="alerts")
+    [state] = state_of(job.pipeline._plan(), tmp_path / "checkpoint", step="alerts")
     assert [
         (p["rule"], p["version"], p["matched"]["a"][0]["v"]) for p in state.stored.entries[0]["matches"]
     ] == [(name, 1, "a") for name in ("one", "two", "three")]
@@ -90,8 +91,7 @@ def test_a_table_is_followed_from_run_to_run_and_a_wrong_one_does_not_start(
     job.run()
     assert job.found == [("one", 1), ("two", 2)]
     assert job.faults.contents() == []
-    lines = (tmp_path / "checkpoint/queries/alerts/rules.jsonl").read_text().splitlines()
-    log = [json.loads(line) for line in lines]
+    log = list(read_lines(tmp_path / "checkpoint/queries/alerts/rules.jsonl"))
     assert [(rule_set["number"], len(rule_set["rules"])) for rule_set in log] == [(1, 3), (2, 2)]
 
 
@@ -191,4 +191,4 @@ def test_a_stream_with_rules_finds_what_a_batch_finds(spark: SparkSession, tmp_p
     tx = pipeline.read("tx", feed, schema=SCHEMA).event_time("ts")
     alerts = tx.key_by("k").match_rules("alerts", rules=tmp_path / "rules.json", measures="at timestamp")
     alerts.write("out", connect.memory())
-    assert stream_equals_batch(pipeline.check()) == []
+    assert stream_equals_batch(pipeline) == []

@@ -20,7 +20,7 @@ def test_record_far_ahead_is_named_and_its_window_drains(
     pipeline = Pipeline("ahead")
     rows = [{"k": "a", "ts": "2026-01-01T00:00:01Z"}, {"k": "b", "ts": "2099-05-06T07:08:09Z"}]
     tx = pipeline.read("tx", connect.memory(rows=rows), schema="k string, ts timestamp")
-    timed = tx.event_time("ts", name="timed")
+    timed = tx.event_time("ts", step_name="timed")
     counts = timed.key_by("k").window(windows.tumbling("1 minute")).aggregate("counts", n="count(*)")
     out = connect.memory()
     counts.write("out", out)

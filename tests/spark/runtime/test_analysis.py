@@ -33,13 +33,13 @@ def totals_pipeline() -> Pipeline:
         .aggregate("sums", n="sum(amount)")
     )
     sums.select("card", wrong="n.field").write("first", connect.memory())
-    sums.late.where("explode_outer(tags) = 'x'", name="wrong_late").write("second", connect.memory())
-    sums.where("n > 1", name="right").write("third", connect.memory())
+    sums.late.where("explode_outer(tags) = 'x'", step_name="wrong_late").write("second", connect.memory())
+    sums.where("n > 1", step_name="right").write("third", connect.memory())
     return pipeline
 
 
 def test_all_branches_are_analysed_without_a_server(spark: SparkSession) -> None:
-    problems = analyse(totals_pipeline().check())
+    problems = analyse(totals_pipeline()._plan())
     assert [problem.where.partition(": ")[2] for problem in problems] == [
         "select after `sums`",
         "`wrong_late`",
@@ -55,7 +55,7 @@ def test_valid_plan_with_exchanges_and_metadata_has_no_problem(spark: SparkSessi
     totals = firsts.key_by("card").window(windows.tumbling("1 minute")).aggregate("totals", at="max(sent_at)")
     totals.write("out", connect.memory())
     tx.dead_letters.where("position > 1").write("dead", connect.memory())
-    assert analyse(pipeline.check()) == []
+    assert analyse(pipeline._plan()) == []
 
 
 def test_two_columns_that_only_spark_can_name_are_a_problem(spark: SparkSession) -> None:
@@ -63,7 +63,7 @@ def test_two_columns_that_only_spark_can_name_are_a_problem(spark: SparkSession)
     pipeline.read("tx", connect.kafka(servers="nowhere:1", topic="tx"), format="json", schema=SCHEMA)
     query = "select * from (select card, amount as Card from tx)"
     pipeline.sql("both", query).write("out", connect.memory())
-    assert [problem.what for problem in analyse(pipeline.check())] == ["two columns are called `Card`"]
+    assert [problem.what for problem in analyse(pipeline._plan())] == ["two columns are called `Card`"]
 
 
 def test_run_rejects_a_wrong_branch_before_its_first_epoch(

@@ -29,7 +29,7 @@ def test_panes_and_late_rows_go_to_their_topics(spark: SparkSession) -> None:
     totals = keyed.aggregate("totals", total="sum(v)")
     totals.write("out", connect.kafka(servers="s:1", topic="panes", key="who", value=["who", "total"]))
     totals.late.write("late", connect.kafka(servers="s:1", topic="too-late", value="v", headers="reason"))
-    graph = pipeline.check()
+    graph = pipeline._plan()
     records = build_tagged_records(spark.sql(TAGGED), graph["totals"], graph.sinks).collect()
     actual = sorted((row["topic"], _text(row["key"]), json.loads(row["value"])) for row in records)
     assert actual == [

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace import Pipeline, connect, patterns, triggers, windows
+from headrace.checkpoints.journal import read_lines
 from headrace.connectors.failpoints import Crash, arm
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError
@@ -55,7 +56,7 @@ def test_rows_add_up_over_runs_and_after_a_crash(spark: SparkSession, tmp_path: 
         "windows"
     )
     assert second.late == len(late.contents()) == 1
-    [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="sums")
+    [held] = state_of(pipeline._plan(), tmp_path / "checkpoint", step="sums")
     assert (
         sum(window["rows"] for entry in held.stored.entries for window in entry["windows"])
         == second.in_open_windows
@@ -64,9 +65,9 @@ def test_rows_add_up_over_runs_and_after_a_crash(spark: SparkSession, tmp_path: 
     last = run(until="drained")
     assert str(last.steps["sums"]) == "0 rows + 3 held before = 3 emitted"
     assert all(step.balanced for status in (first, second, last) for step in status.steps.values())
-    log = (tmp_path / "checkpoint" / "queries" / "sums" / "row_accounting.jsonl").read_text().splitlines()
-    assert json.loads(log[-1])["sum"]["rows"] == 5
-    assert json.loads(log[-1])["sum"]["late"] == 1
+    log = list(read_lines(tmp_path / "checkpoint" / "queries" / "sums" / "row_accounting.jsonl"))
+    assert log[-1]["sum"]["rows"] == 5
+    assert log[-1]["sum"]["late"] == 1
 
 
 def test_drain_closes_windows_with_a_processing_time_trigger(spark: SparkSession, tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_counted_late_rows_and_timeouts_store_no_columns_and_no_files(
     feed.add(row("a", 5), row("b", 90), row("b", 91) | {"v": 2, "note": "x"})
     with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as running:
         running.wait(timeout=300)
-    [held] = state_of(pipeline.check(), tmp_path / "checkpoint", step="pairs")
+    [held] = state_of(pipeline._plan(), tmp_path / "checkpoint", step="pairs")
     [waiting] = [item["row"] for entry in held.stored.entries for item in entry["waiting"]]
     assert set(waiting) == {"k", "v", "ts"}, "nothing speaks of the note, so it is not kept"
     feed.add(row("a", 20) | {"v": 2}, row("c", 200))
@@ -167,7 +168,7 @@ def test_batch_computed_twice_counts_once(spark: SparkSession, tmp_path: Path) -
 
     query = tagged.writeStream.foreachBatch(look).option("checkpointLocation", str(tmp_path / "checkpoint"))
     query.trigger(availableNow=True).start().awaitTermination()
-    assert taken[0]["rows"] == taken[0]["placed"] == 6
+    assert taken[0]["rows"] == taken[0]["assigned"] == 6
     assert counts.values()["rows"] == 6
 
 

@@ -85,7 +85,7 @@ def test_native_windows_and_their_order_of_columns(bench: Bench) -> None:
     sinks = {name: bench.sink() for name in kinds}
     timed = bench.tx.event_time("ts", out_of_order="5 seconds").key_by("card")
     for name, window in kinds.items():
-        timed.window(window).emit(late_rows="count").aggregate(name, total="sum(amount)").write(
+        timed.window(window, engine="native").aggregate(name, total="sum(amount)").write(
             f"{name}_out", sinks[name]
         )
     bench.run()
@@ -106,10 +106,10 @@ def test_native_windows_and_their_order_of_columns(bench: Bench) -> None:
 
 def test_windows_of_windows_through_an_exchange(bench: Bench) -> None:
     tens, minutes = bench.sink(), bench.sink()
-    first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds")).emit(late_rows="count")
+    first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds"), engine="native")
     panes = first.aggregate("tens", n="count(*)")
     panes.write("tens_out", tens)
-    second = panes.window(windows.tumbling("1 minute")).emit(late_rows="count")
+    second = panes.window(windows.tumbling("1 minute"), engine="native")
     second.aggregate("minutes", n="sum(n)").write("minutes_out", minutes)
     bench.run()
     assert read_columns(tens, "n") == [(1,), (1,), (2,)]
@@ -144,7 +144,7 @@ def test_pending_firing_of_a_killed_run_happens_in_the_next_run(spark: SparkSess
     Both queries still owe one.
     """
     tens, minutes = bench.sink(), bench.sink()
-    first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds")).emit(late_rows="count")
+    first = bench.tx.event_time("ts").window(windows.tumbling("10 seconds"), engine="native")
     panes = first.aggregate("tens", n="count(*)")
     panes.write("tens_out", tens)
     panes.window(windows.tumbling("1 minute")).aggregate("minutes", n="sum(n)").write("minutes_out", minutes)
@@ -181,7 +181,7 @@ def test_complete_mode_writes_all_keys_every_time(bench: Bench) -> None:
 
 def test_sql_over_named_streams(bench: Bench) -> None:
     out = bench.sink()
-    bench.tx.where("amount > 1", name="some")
+    bench.tx.where("amount > 1", step_name="some")
     query = "with doubled as (select card, amount * 2 d from some) select card, d from doubled where d > 5"
     bench.pipeline.sql("report", query).write("out", out)
     bench.run(until="caught_up")
@@ -216,7 +216,7 @@ def test_distinct_sends_rows_of_expired_state_to_late(bench: Bench) -> None:
 
 def test_ingestion_time_closes_windows_by_the_clock(bench: Bench) -> None:
     out = bench.sink()
-    window = bench.tx.ingestion_time().window(windows.tumbling("1 hour")).emit(late_rows="count")
+    window = bench.tx.ingestion_time().window(windows.tumbling("1 hour"), engine="native")
     window.aggregate("n", n="count(*)").write("out", out)
     bench.run()
     assert read_columns(out, "n") == [(4,)]
@@ -224,7 +224,7 @@ def test_ingestion_time_closes_windows_by_the_clock(bench: Bench) -> None:
 
 def test_caught_up_run_leaves_windows_open_for_the_next_run(bench: Bench) -> None:
     out = bench.sink()
-    window = bench.tx.event_time("ts").window(windows.tumbling("1 minute")).emit(late_rows="count")
+    window = bench.tx.event_time("ts").window(windows.tumbling("1 minute"), engine="native")
     window.aggregate("n", n="count(*)").write("out", out)
     bench.run(until="caught_up")
     assert read_columns(out, "n") == [(3,)]

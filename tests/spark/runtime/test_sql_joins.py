@@ -19,7 +19,7 @@ def test_left_join_of_streams_emits_unmatched_rows(spark: SparkSession, tmp_path
     pipeline = Pipeline("orders")
     for name, rows in (("orders", [row("a", 10), row("b", 10)]), ("payments", [row("a", 12)])):
         source = pipeline.read(f"{name}_in", connect.memory(rows=rows), schema="k string, ts timestamp")
-        source.event_time("ts", name=name)
+        source.event_time("ts", step_name=name)
     joined = pipeline.sql(
         "joined",
         """select o.k, p.ts as paid_at from orders o left join payments p

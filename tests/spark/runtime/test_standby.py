@@ -23,7 +23,7 @@ def build(work: Path) -> tuple[Pipeline, connect.memory]:
         path=str(work / "in"), format="json", schema="card string, amount int, ts timestamp"
     )
     tx = pipeline.read("tx", files).event_time("ts", out_of_order="1 second")
-    counted = tx.key_by("card").window(windows.tumbling("10 seconds")).emit(late_rows="count")
+    counted = tx.key_by("card").window(windows.tumbling("10 seconds"), engine="native")
     box = connect.memory()
     counted.aggregate("totals", n="count(*)").write("out", box)
     return pipeline, box
@@ -77,7 +77,7 @@ def test_warm_up_runs_an_empty_epoch_of_each_query(
     pipeline, box = build(tmp_path)
     write(tmp_path, "1.json", 1, 2)
     with caplog.at_level("INFO", logger="headrace"):
-        assert warm_up(spark, pipeline.check()) == []
+        assert warm_up(spark, pipeline._plan()) == []
     assert not [record for record in caplog.records if "ended early" in record.message]
     assert box.contents() == []
 
@@ -87,7 +87,7 @@ def test_warm_up_reports_what_the_analyzer_rejects(spark: SparkSession, tmp_path
     pipeline.read("more", connect.files(path=str(tmp_path / "in"), format="json", schema="a int")).select(
         b="array_size(a)"
     ).write("wrong", connect.memory())
-    (problem,) = warm_up(spark, pipeline.check())
+    (problem,) = warm_up(spark, pipeline._plan())
     assert "array_size" in problem
 
 
@@ -97,5 +97,5 @@ def test_warm_up_leaves_a_plan_that_needs_data(
     pipeline = Pipeline("frames")
     pipeline.from_dataframe("rows", spark.range(3)).write("out", connect.memory())
     with caplog.at_level("INFO", logger="headrace"):
-        assert warm_up(spark, pipeline.check()) == []
+        assert warm_up(spark, pipeline._plan()) == []
     assert "the warm-up of frames ended early" in caplog.text

@@ -11,7 +11,7 @@ from headrace.runtime.micro_batch.bounded import group_into_waves
 
 
 def waves_of(pipeline: Pipeline) -> list[list[str]]:
-    assembled: Any = [SimpleNamespace(query=query) for query in queries_of(pipeline.check())]
+    assembled: Any = [SimpleNamespace(query=query) for query in queries_of(pipeline._plan())]
     return [[built.query.name for built in wave] for wave in group_into_waves(assembled)]
 
 

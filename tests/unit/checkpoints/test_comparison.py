@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.checkpoints import write_epochs
 
 from headrace import Pipeline, connect, windows
 from headrace.checkpoints.comparison import Comparison, compare
+from headrace.checkpoints.layout import renew_checkpoint_id
+from headrace.checkpoints.owner import write_owner
 from headrace.checkpoints.planned_state import state_of_checkpoint, state_of_plan
 from headrace.checkpoints.rename import rename_state, warn_of_unused_state
 from headrace.checkpoints.signatures import write_signature
@@ -38,7 +41,7 @@ def payments(
     if extra:
         timed.key_by("card").aggregate("counts", n="count(*)").write("counted", connect.memory())
         rows.write("log", connect.files(path="log", format="json"))
-    return pipeline.check()
+    return pipeline._plan()
 
 
 def build_chain(size: str) -> Graph:
@@ -47,7 +50,7 @@ def build_chain(size: str) -> Graph:
     counts = rows.key_by("card").window(windows.tumbling(size)).aggregate("counts", n="count(*)")
     sums = counts.window(windows.tumbling("1 hour")).aggregate("sums", n="sum(n)")
     sums.write("out", connect.memory())
-    return pipeline.check()
+    return pipeline._plan()
 
 
 def between(old: Graph, new: Graph) -> Comparison:
@@ -60,12 +63,12 @@ def verdicts(comparison: Comparison) -> dict[str, str]:
 
 def start(graph: Graph, directory: Path) -> None:
     """Write the records of a first epoch, as a run does before Spark starts."""
-    (directory / "pipeline").write_text(graph.name)
+    write_owner(directory, graph.name)
     check_sources(graph, directory)
     for name, state in state_of_plan(graph).queries.items():
         checkpoint = directory / "queries" / name
-        (checkpoint / "spark" / "offsets").mkdir(parents=True)
-        (checkpoint / "spark" / "offsets" / "0").touch()
+        write_epochs(checkpoint)
+        renew_checkpoint_id(checkpoint)
         write_signature(checkpoint, state.signature)
 
 
@@ -158,7 +161,7 @@ def test_types_of_computed_columns_are_left_to_the_run(tmp_path: Path) -> None:
     rows = pipeline.read("tx", connect.memory(), schema="card string, amount int")
     doubled = rows.with_columns(twice="amount * 2").key_by("card").aggregate("totals", total="sum(twice)")
     doubled.write("out", connect.memory())
-    (step,) = between(pipeline.check(), pipeline.check()).steps
+    (step,) = between(pipeline._plan(), pipeline._plan()).steps
     assert (step.verdict, step.unchecked) == ("compatible", ("card", "twice"))
 
 

@@ -6,17 +6,21 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.support.checkpoints import write_epochs, write_sealed
 
 from headrace.checkpoints.directory import PipelineDirectory, restoring_path
+from headrace.checkpoints.integrity.upgrade import upgrade_checkpoint
+from headrace.checkpoints.layout import read_checkpoint_id, renew_checkpoint_id
+from headrace.checkpoints.owner import write_owner
 from headrace.checkpoints.savepoints import (
     create_savepoint,
     delete_savepoint,
     list_savepoints,
     restore_savepoint,
 )
+from headrace.connectors.files.ledger import LedgerLog
+from headrace.connectors.files.store import LocalStore
 from headrace.errors import OptionError
-
-OLD_ID = "0123456789abcdef0123456789abcdef"
 
 
 @pytest.fixture
@@ -24,15 +28,12 @@ def directory(tmp_path: Path) -> Path:
     """Return a checkpoint directory with one query and one exchange."""
     directory = tmp_path / "fraud"
     query = directory / "queries" / "totals"
-    for log in ("offsets", "commits"):
-        (query / "spark" / log).mkdir(parents=True)
-        (query / "spark" / log / "0").write_text("v1\n{}\n")
-    (query / "checkpoint_id").write_text(OLD_ID)
+    write_epochs(query)
+    checkpoint_id = renew_checkpoint_id(query)
     (query / "accounting.jsonl").write_text("one\n")
     ledger = directory / "exchange" / "totals" / "_headrace" / "fraud.totals" / "log"
-    ledger.mkdir(parents=True)
-    (ledger / "0000000001").write_text(json.dumps({"number": 1, "token": 1, "epochs": {OLD_ID: 0}}))
-    (directory / "pipeline").write_text("fraud")
+    write_sealed(ledger / "0000000001", json.dumps({"number": 1, "token": 1, "epochs": {checkpoint_id: 0}}))
+    write_owner(directory, "fraud")
     (directory / "logs").mkdir()
     return directory
 
@@ -40,7 +41,7 @@ def directory(tmp_path: Path) -> Path:
 def test_savepoint_holds_the_checkpoint_without_lock_and_logs(directory: Path) -> None:
     savepoint = create_savepoint("fraud", directory, "v1")
     assert savepoint.epochs == {"totals": 0}
-    assert (savepoint.path / "queries/totals/spark/commits/0").read_text() == "v1\n{}\n"
+    assert (savepoint.path / "queries/totals/spark/commits/0").read_bytes().startswith(b"v1\n{}\n")
     assert not (savepoint.path / "lock").exists()
     assert not (savepoint.path / "logs").exists()
     assert list_savepoints(directory) == [savepoint]
@@ -62,10 +63,10 @@ def test_restore_moves_the_checkpoint_aside_and_renews_its_ids(directory: Path) 
     assert aside == directory.with_name("fraud.old-1")
     assert (aside / "queries/totals/spark/commits/1").exists()
     assert not (directory / "queries/totals/spark/commits/1").exists()
-    new_id = (directory / "queries/totals/checkpoint_id").read_text()
-    assert new_id != OLD_ID
-    entry = json.loads((directory / "exchange/totals/_headrace/fraud.totals/log/0000000001").read_text())
-    assert entry["epochs"] == {new_id: 0}
+    old_id, new_id = (read_checkpoint_id(place / "queries/totals") for place in (aside, directory))
+    assert new_id != old_id
+    ledger = LedgerLog(LocalStore(), str(directory / "exchange/totals/_headrace/fraud.totals/log"))
+    assert ledger.read().epochs == {new_id: 0}
     again = restore_savepoint("fraud", directory, "v1")
     assert again == directory.with_name("fraud.old-2")
 
@@ -129,3 +130,18 @@ def test_deleted_savepoint_is_gone(directory: Path) -> None:
     assert list_savepoints(directory) == []
     with pytest.raises(OptionError, match="unknown savepoint `v1`"):
         delete_savepoint(directory, "v1")
+
+
+def test_savepoint_of_0_2_is_refused_until_it_is_upgraded(directory: Path) -> None:
+    savepoint = create_savepoint("fraud", directory, "v1")
+    for file in savepoint.path.rglob("*"):
+        if file.is_file() and b"#seal" in file.read_bytes():
+            content = file.read_bytes().partition(b"\n#seal")[0]
+            file.unlink()  # it may be a hard link to the file of the checkpoint
+            file.write_bytes(content)
+    (savepoint.path / "pipeline").write_text("fraud")
+    with pytest.raises(OptionError, match=r"the savepoint was written by headrace 0\.2") as caught:
+        list_savepoints(directory)
+    assert caught.value.hint == f"upgrade it with headrace checkpoint upgrade {savepoint.path}"
+    upgrade_checkpoint(savepoint.path)
+    assert list_savepoints(directory) == [savepoint]

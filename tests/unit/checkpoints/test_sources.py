@@ -34,7 +34,7 @@ def begin(directory: Path, *sources: Connector, names: str = "ab") -> None:
         for name, item in zip(names, sources, strict=False)
     ]
     (read[0].union(*read[1:]) if read[1:] else read[0]).write("out", connect.memory())
-    check_sources(pipeline.check(), directory)
+    check_sources(pipeline._plan(), directory)
     for query in (directory / "queries").iterdir():
         (query / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
         (query / "spark" / "offsets" / "0").touch()
@@ -107,7 +107,7 @@ def test_checkpoint_belongs_to_one_execution_mode(tmp_path: Path) -> None:
     )
     windowed = tx.key_by("k").window(windows.tumbling("1 minute")).aggregate("totals", n="count(*)")
     windowed.write("out", kafka(topic="b"))
-    graph = pipeline.check()
+    graph = pipeline._plan()
     for _ in range(2):
         check_sources(graph, tmp_path, real_time=True)
         (tmp_path / "queries" / "totals" / "spark" / "offsets").mkdir(parents=True, exist_ok=True)

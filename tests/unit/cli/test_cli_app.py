@@ -147,10 +147,10 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(here: Path) -> N
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("headrace ch", {"check"}),
+        ("headrace ch", {"check", "checkpoint"}),
         ("headrace run x.py --guarantee at_", {"at_most_once", "at_least_once"}),
         ("headrace new x --template w", {"word_count"}),
-        ("headrace schema --connector so", {"socket"}),
+        ("headrace connectors so", {"socket"}),
         ("headrace jars fetch ", {"kafka", "kafka-broker"}),
     ],
 )
@@ -161,7 +161,20 @@ def test_the_shell_completes_commands_and_values(call: Call, typed: str, offered
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "check", "explain", "test", "new", "document", "schema", "doctor"]
+    "command",
+    [
+        "run",
+        "check",
+        "explain",
+        "test",
+        "new",
+        "to-yaml",
+        "diff",
+        "connectors",
+        "migrate",
+        "schema",
+        "doctor",
+    ],
 )
 def test_the_help_of_a_command_has_an_example(call: Call, command: str) -> None:
     assert f"headrace {command}" in call(command, "--help").stdout.split("For example:")[1]

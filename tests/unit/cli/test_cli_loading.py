@@ -49,7 +49,7 @@ def test_a_dataclass_schema_in_the_file_resolves_its_annotations(write: Write) -
         Pipeline("typed").read("tx", Log(), format="json", schema=Payment)
         """,
     )
-    assert load_one(Path("typed.py")).graph["tx"].schema.names == ("card", "amount")  # type: ignore[attr-defined]
+    assert load_one(Path("typed.py"))._graph["tx"].schema.names == ("card", "amount")  # type: ignore[attr-defined]
 
 
 def test_several_pipelines_need_a_name(write: Write) -> None:

@@ -23,7 +23,7 @@ def test_the_twins_of_a_template_are_the_same_plan(
     assert done.returncode == 0, done.stderr
     monkeypatch.chdir(here / "mine")
     python, document = load_one(Path("pipeline.py")), load_one(Path("pipeline.yaml"))
-    assert python.check() == document.check()
+    assert python._plan() == document._plan()
     assert python.name == "mine"
     assert not [
         path for path in here.joinpath("mine").rglob("*") if "{{" in path.name or path.suffix == ".tmpl"

@@ -93,7 +93,7 @@ ACCOUNTED = replace(
     late=2,
     steps={
         "totals": RowAccounting.between(
-            {}, {"rows": 9, "folded": 7, "late": 2, "placed": 7, "settled": 3, "lost": 1}
+            {}, {"rows": 9, "processed": 7, "late": 2, "assigned": 7, "emitted": 3, "dropped": 1}
         )
     },
 )
@@ -205,7 +205,10 @@ def test_first_interrupt_is_counted_and_the_second_raises() -> None:
     ("words", "text"),
     [
         (("--once", "--drain"), "run: expected --once or --drain, got both"),
-        (("--finish",), "run: --finish was renamed hint: write --drain"),
+        (("--once", "--until", "drained"), "run: expected --once or --until drained, got both"),
+        (("--until", "drained", "--every", "1 s"), "run: expected --every or --until drained, got both"),
+        (("--until", "caught_up", "--mode", "real_time"), "expected --mode real_time or --until caught_up"),
+        (("--real-time", "--mode", "micro_batch"), "expected --real-time or --mode micro_batch, got both"),
         (("--once", "--every", "1 s"), "run: expected --every or --once, got both"),
         (("--once", "--real-time"), "run: expected --real-time or --once, got both"),
         (("--every", "soon"), "--every: expected a duration, got 'soon'"),

@@ -1,11 +1,14 @@
-"""`headrace schema`, `headrace document` and `headrace test` as far as they need no Spark."""
+"""`headrace schema`, `headrace connectors`, `headrace to-yaml` and `headrace test` as far as they need no Spark."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from headrace import Pipeline
 
@@ -24,11 +27,11 @@ lines.key_by("value").aggregate("counts", n="count(*)").write("out", connect.fil
 
 def test_a_python_pipeline_printed_as_a_document_gives_the_same_plan(call: Call, write: Write) -> None:
     write("words.py", FILES)
-    done = call("document", "words.py")
+    done = call("to-yaml", "words.py")
     assert done.returncode == 0, done.stderr
     path = write("words.yaml", done.stdout)
-    assert Pipeline.from_yaml(path).graph.of(type(Pipeline.from_yaml(path).graph["counts"]))
-    assert call("document", "words.yaml").stdout == done.stdout
+    assert Pipeline.from_yaml(path)._graph.of(type(Pipeline.from_yaml(path)._graph["counts"]))
+    assert call("to-yaml", "words.yaml").stdout == done.stdout
     assert "counts: {from: lines, key_by: value, aggregate: {n: count(*)}}" in done.stdout
 
 
@@ -46,16 +49,48 @@ def test_the_schema_of_documents_is_a_json_schema(call: Call) -> None:
 
 
 def test_the_options_of_a_connector_come_from_its_model(call: Call) -> None:
-    text = call("schema", "--connector", "files").stdout
+    text = call("connectors", "files").stdout
     assert text.startswith("files   sink, source, table · delivers exactly once\n")
     assert "  path                 text · required" in text
-    (actual,) = json.loads(call("schema", "--connector", "files", "--json").stdout)
+    (actual,) = json.loads(call("connectors", "files", "--json").stdout)
     path = actual["options"][0]
     assert (path["name"], path["type"], path["required"]) == ("path", "text", True)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (("document", "words.py"), ("to-yaml", "words.py")),
+        (("plan", "words.py", "words.py"), ("diff", "words.py", "words.py")),
+        (("schema", "--connectors"), ("connectors",)),
+        (("schema", "--connector", "files", "--json"), ("connectors", "files", "--json")),
+    ],
+)
+def test_names_of_0_2_are_hidden_aliases(
+    call: Call, write: Write, old: tuple[str, ...], new: tuple[str, ...]
+) -> None:
+    write("words.py", FILES)
+    actual, expected = call(*old), call(*new)
+    assert actual.returncode == 0, actual.stderr
+    assert actual.stdout == expected.stdout
+
+
+def test_help_groups_the_commands_and_hides_names_of_0_2(call: Call) -> None:
+    text = call("--help").stdout
+    assert re.findall(r"^╭─ (\w+) ─", text, re.MULTILINE) == [
+        "Options",
+        "Develop",
+        "Run",
+        "Inspect",
+        "Services",
+    ]
+    commands = re.findall(r"^│ ([a-z][a-z-]*)", text, re.MULTILINE)
+    assert {"to-yaml", "diff", "connectors", "migrate"} <= set(commands)
+    assert not {"document", "plan", "drive"} & set(commands)
+
+
 def test_an_unknown_connector_names_the_nearest(call: Call) -> None:
-    done = call("schema", "--connector", "file")
+    done = call("connectors", "file")
     assert done.returncode == 2
     assert "unknown connector `file`\n  hint: did you mean `files`?" in done.stderr
 

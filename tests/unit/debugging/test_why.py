@@ -69,7 +69,7 @@ def test_a_key_that_does_not_fit(arguments: list[str], columns: list[str], messa
 )
 def test_a_step_that_can_not_be_queried(step: str | None, message: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError) as caught:
-        why_of(pipeline().check(), tmp_path, key=["4711"], step=step)
+        why_of(pipeline()._plan(), tmp_path, key=["4711"], step=step)
     assert message in str(caught.value)
 
 
@@ -78,7 +78,7 @@ def test_only_other_steps_have_run(tmp_path: Path) -> None:
     offsets.mkdir(parents=True)
     (offsets / "0").touch()
     with pytest.raises(OptionError, match=r"no step with a pattern has a checkpoint\n  hint: run the"):
-        why_of(pipeline().check(), tmp_path, key=["4711"])
+        why_of(pipeline()._plan(), tmp_path, key=["4711"])
 
 
 def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
     plain.read("tx", connect.memory(), schema="a int").write("out", connect.memory())
     message = r"FILE: expected a step with a pattern; `plain` has none\n  hint: headrace state shows"
     with pytest.raises(OptionError, match=message):
-        why_of(plain.check(), tmp_path, key=["4711"])
+        why_of(plain._plan(), tmp_path, key=["4711"])
 
 
 def test_a_rule_is_queried_where_no_table_has_any(tmp_path: Path) -> None:
     message = r"--rule: no step of `payments` reads its patterns from a table\n  hint: remove --rule"
     with pytest.raises(OptionError, match=message):
-        why_of(pipeline().check(), tmp_path, key=["4711"], rule="rise")
+        why_of(pipeline()._plan(), tmp_path, key=["4711"], rule="rise")

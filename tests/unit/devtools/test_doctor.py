@@ -32,6 +32,22 @@ def test_no_java_at_all_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert not healthy(examine())
 
 
+def test_a_java_that_can_corrupt_data_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    executable = tmp_path / "bin" / "java"
+    executable.parent.mkdir()
+    executable.write_text("")
+    executable.chmod(0o755)
+    (tmp_path / "release").write_text('JAVA_VERSION="25.0.1"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.delenv("JAVA_TOOL_OPTIONS")
+    check = find_by_name("java")
+    assert (check.status, healthy(examine())) == ("missing", False)
+    assert check.fact == "Java 25.0.1 can corrupt data with the garbage collector G1 (JDK-8377811)"
+    assert check.fix.startswith("use Java 17, 21, or 25.0.3")
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC")
+    assert find_by_name("java").status == "ok"
+
+
 def test_a_java_that_was_passed_over_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert f"skipped JAVA_HOME: {tmp_path}/bin/java is not an executable file" in find_by_name("java").fact

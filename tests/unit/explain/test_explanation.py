@@ -59,12 +59,12 @@ def fraud() -> Pipeline:
     totals.write("totals_table", Log(path="totals.db", key=["card", "window"]))
     totals.late.write("late_rows", Log(path="late/"))
     tx.dead_letters.write("bad", Log(path="bad/"))
-    big = timed.where("amount > 50", name="big")
+    big = timed.where("amount > 50", step_name="big")
     homes = timed.lookup(
         "home", Log(path="homes.csv"), on="card", format="csv", schema="card string, residence string"
     )
     abroad = homes.where("country <> residence").select("card", "country", "amount")
-    big.union(abroad, name="both").write("alerts", Screen())
+    big.union(abroad, step_name="both").write("alerts", Screen())
     abroad.write("abroad", Log(path="abroad/"))
     return pipeline
 
@@ -72,9 +72,9 @@ def fraud() -> Pipeline:
 def test_tiers_list_a_pyspark_column_which_may_contain_a_python_function() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", Log(path="payments/"), format="json", schema=PAYMENTS)
-    pipeline.add(Where("big", Ref("tx"), Opaque("amount > 50")))
-    pipeline.add(Where("home", Ref("big"), "country = 'FI'"))
-    tiers = text_of(drawing(explain(pipeline.graph))).partition("Tiers")[2]
+    pipeline._add(Where("big", Ref("tx"), Opaque("amount > 50")))
+    pipeline._add(Where("home", Ref("big"), "country = 'FI'"))
+    tiers = text_of(drawing(explain(pipeline._graph))).partition("Tiers")[2]
     assert "big  native  a pyspark Column: native unless it contains a Python function" in tiers
     assert "home" not in tiers
 
@@ -145,17 +145,17 @@ Real time   what blocks it
 
 
 def test_the_drawing_shows_branches_facts_queries_tiers_and_delivery() -> None:
-    assert text_of(drawing(explain(fraud().check()), width=110)) == FRAUD
+    assert text_of(drawing(explain(fraud()._plan()), width=110)) == FRAUD
 
 
 def test_a_narrow_terminal_wraps_facts_beside_the_rails() -> None:
-    lines = text_of(drawing(explain(fraud().check()), width=76)).splitlines()
+    lines = text_of(drawing(explain(fraud()._plan()), width=76)).splitlines()
     assert max(map(len, lines)) <= 80
     assert "  │                                  idle after 30 seconds" in lines
 
 
 def test_a_cut_is_drawn_as_a_broken_rail() -> None:
-    text = text_of(drawing(explain(build_chain().check()), width=110))
+    text = text_of(drawing(explain(build_chain()._plan()), width=110))
     assert "  ╎    exchange\n  ●    hourly" in text
     assert "   2  exchange of tens → hourly → out" in text
 
@@ -164,30 +164,30 @@ def test_two_sources_without_a_common_step_stand_apart() -> None:
     pipeline = Pipeline("apart")
     for name in ("a", "b"):
         pipeline.read(name, Wire(), format="text").write(f"{name}_out", Screen())
-    marks = [row.rails for row in rails(pipeline.check())]
+    marks = [row.rails for row in rails(pipeline._plan())]
     assert marks == ["◉", "■", "", "◉", "■"]
 
 
 def test_a_union_of_two_sources_joins_their_rails() -> None:
     pipeline = Pipeline("joined")
     a, b = (pipeline.read(name, Wire(), format="text") for name in "ab")
-    a.union(b, name="both").write("out", Screen())
-    assert [row.rails for row in rails(pipeline.check())] == ["◉", "│ ◉", "├─╯", "○", "■"]
+    a.union(b, step_name="both").write("out", Screen())
+    assert [row.rails for row in rails(pipeline._plan())] == ["◉", "│ ◉", "├─╯", "○", "■"]
 
 
 def test_a_branch_that_passes_a_rail_crosses_it_without_joining() -> None:
     pipeline = Pipeline("crossing")
     a, b, c = (pipeline.read(name, Wire(), format="text") for name in "abc")
-    a.union(c, name="ac").write("ac_out", Screen())
-    b.union(c, name="bc").write("bc_out", Screen())
-    rows = [row.rails for row in rails(pipeline.check())]
+    a.union(c, step_name="ac").write("ac_out", Screen())
+    b.union(c, step_name="bc").write("bc_out", Screen())
+    rows = [row.rails for row in rails(pipeline._plan())]
     assert rows == ["◉", "│ ◉", "│ │ ◉", "├─│─┤", "○ │ │", "│ ├─╯", "│ ○", "│ ■", "■"]
 
 
 def test_a_pipeline_without_a_sink_has_nothing_to_run() -> None:
     pipeline = Pipeline("idle")
     pipeline.read("a", Wire(), format="text")
-    assert text_of(drawing(explain(pipeline.check()))).startswith(
+    assert text_of(drawing(explain(pipeline._plan()))).startswith(
         "idle   exactly once · nothing to run: no sink"
     )
 
@@ -197,21 +197,21 @@ def test_secrets_and_credentials_are_masked() -> None:
     pipeline.read("a", Wire(), format="text").write(
         "out", Log(path="x", password="hunter2", url="db://joe:hunter2@host/x")
     )
-    text = text_of(drawing(explain(pipeline.check()), width=200))
+    text = text_of(drawing(explain(pipeline._plan()), width=200))
     assert "hunter2" not in text
     assert "password=*** url=db://joe:***@host/x" in text
 
 
 def test_the_flowchart_frames_queries_and_breaks_the_arrow_of_a_cut() -> None:
-    text = mermaid(explain(build_chain().check()))
+    text = mermaid(explain(build_chain()._plan()))
     assert text.startswith("flowchart LR\n")
     assert 'subgraph q2["query 2: hourly"]' in text
     assert '-.->|"exchange"|' in text
-    assert "&lt;" in mermaid(explain(fraud().check())) or "&gt;" in mermaid(explain(fraud().check()))
+    assert "&lt;" in mermaid(explain(fraud()._plan())) or "&gt;" in mermaid(explain(fraud()._plan()))
 
 
 def test_the_data_name_tier_reason_state_and_queries_of_each_step() -> None:
-    data = as_json(explain(fraud().check()))
+    data = as_json(explain(fraud()._plan()))
     totals = next(step for step in data["steps"] if step["name"] == "totals")
     assert totals["tier"] == "kernel"
     assert totals["queries"] == [1]
@@ -254,7 +254,7 @@ def test_each_window_has_words_and_a_bound_of_its_state(
     pipeline = Pipeline("p")
     timed = pipeline.read("a", Wire(), format="json", schema="v int, ts timestamp").event_time("ts")
     timed.window(window).aggregate("w", n="count(*)").write("out", Screen())
-    step = explain(pipeline.check()).steps["w"]
+    step = explain(pipeline._plan()).steps["w"]
     assert window.describe() == words
     assert step.tier.name == "kernel"
     assert step.state is not None
@@ -264,12 +264,12 @@ def test_each_window_has_words_and_a_bound_of_its_state(
 def test_late_rows_counted_by_spark_make_a_window_native() -> None:
     pipeline = Pipeline("p")
     timed = pipeline.read("a", Wire(), format="json", schema="v int, ts timestamp").event_time("ts")
-    windowed = timed.window(windows.tumbling("1 hour"))
-    windowed.aggregate("kernel", n="count(*)").write("out", Screen())
-    windowed.emit(late_rows="count").aggregate("native", n="count(*)").write("out2", Screen())
-    steps = explain(pipeline.check()).steps
+    hour = windows.tumbling("1 hour")
+    timed.window(hour).aggregate("kernel", n="count(*)").write("out", Screen())
+    timed.window(hour, engine="native").aggregate("native", n="count(*)").write("out2", Screen())
+    steps = explain(pipeline._plan()).steps
     assert steps["native"].tier.name == "native"
-    assert steps["kernel"].tier.why == 'late rows go to .late (native with late_rows="count")'
+    assert steps["kernel"].tier.why == 'late rows go to .late (native with engine="native")'
 
 
 def test_sliding_windows_that_fire_once_share_slices() -> None:
@@ -278,7 +278,7 @@ def test_sliding_windows_that_fire_once_share_slices() -> None:
     windowed = timed.window(windows.sliding("1 hour", every="25 minutes"))
     windowed.aggregate("once", n="count(*)").write("out", Screen())
     windowed.emit(lateness="1 minute").aggregate("again", n="count(*)").write("out2", Screen())
-    steps = explain(pipeline.check()).steps
+    steps = explain(pipeline._plan()).steps
     assert "windows share slices of 5 minutes" in steps["once"].tier.why
     assert "slices" not in steps["again"].tier.why
 
@@ -307,5 +307,5 @@ def test_watermark_of_a_source_with_partitions_is_explained(
     monkeypatch: pytest.MonkeyPatch, partitioned: bool, notes: int
 ) -> None:
     monkeypatch.setattr(Log, "has_partitions", partitioned)
-    text = text_of(drawing(explain(fraud().check())))
+    text = text_of(drawing(explain(fraud()._plan())))
     assert text.count("the slowest partition determines the watermark") == notes

@@ -169,7 +169,7 @@ def test_a_source_needs_a_registry_or_an_avro_schema_and_building_it_needs_no_ne
     complete = Pipeline("p")
     chosen = formats.Avro(registry="http://localhost:9", schema_file=file)
     complete.read("tx", kafka, format=chosen).write("out", connect.console())
-    source = complete.check().nodes["tx"]
+    source = complete._plan().nodes["tx"]
     assert str(getattr(source, "schema", None)) == "n bigint"
 
 
@@ -185,7 +185,7 @@ def test_a_document_has_the_options_of_python() -> None:
     pipeline.read("tx", connect.memory(), schema="n int").write("out", kafka)
     text = pipeline.to_yaml()
     assert "register: false" in text
-    assert Pipeline.from_yaml_text(text).graph.nodes["out"] == pipeline.graph.nodes["out"]
+    assert Pipeline.from_yaml_text(text)._graph.nodes["out"] == pipeline._graph.nodes["out"]
     assert "hush" in text
     assert "hush" not in repr(kafka) + str(pipeline.explain())
 

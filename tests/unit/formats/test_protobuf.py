@@ -190,7 +190,7 @@ def test_a_source_takes_its_columns_from_the_message(directory: Path) -> None:
       out: {{from: orders, memory: {{}}}}
     """
     pipeline = Pipeline.from_yaml_text(document)
-    [source] = pipeline.check().of(Source)
+    [source] = pipeline._plan().of(Source)
     assert source.schema is not None
     assert source.schema.names == ("id", "items", "place")
     assert "schema" not in pipeline.to_yaml()

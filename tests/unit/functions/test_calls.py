@@ -130,7 +130,7 @@ def test_a_class_that_cannot_be_opened_names_step_and_line() -> None:
     pipeline = Pipeline("models")
     tx = pipeline.read("tx", connect.memory(rows=[]), schema="n int")
     tx.map("scored", Unopened, output="n int").write("out", connect.memory())
-    translated = as_user_code_error(pipeline.graph, caught.value)
+    translated = as_user_code_error(pipeline._graph, caught.value)
     assert translated is not None
     assert translated.what == what
     assert translated.where.endswith("`scored`")

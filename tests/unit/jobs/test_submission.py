@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.errors import DocumentError, OptionError
+from headrace.dashboard.editor.flow.references import entries_of
+from headrace.errors import DocumentError, HeadraceError, OptionError
 from headrace.jobs import submission
+from headrace.jobs.security.documents import check_submission
+from headrace.jobs.security.policy import Policy
 from headrace.jobs.submission import Submission, check_files, check_path
 
 DOCUMENT = b"""
@@ -87,3 +90,11 @@ def test_the_version_depends_on_every_file() -> None:
 def test_another_kind_of_file_is_rejected() -> None:
     with pytest.raises(OptionError, match=r"\.py or \.yaml"):
         Submission("p.sh", {"p.sh": b""}).check()
+
+
+@pytest.mark.parametrize("value", ["!!int n", "!!int", "!!float x", "!!bool maybe", "!!timestamp x"])
+def test_a_scalar_with_a_wrong_tag_is_an_error_of_the_document(value: str) -> None:
+    document = f"name: p\nsources: {{}}\nsteps: {{s: {value}}}\n"
+    with pytest.raises(HeadraceError):
+        check_submission(Submission("p.yaml", {"p.yaml": document.encode()}), Policy(host="0.0.0.0"))
+    assert entries_of(document) == {}

@@ -7,22 +7,23 @@ from typing import Any
 
 import pytest
 
-from headrace import Pipeline, connect
+from headrace import DivertingStream, Pipeline, connect
 from headrace.errors import DocumentError, OptionError, PlanError
 from headrace.explain.explanation import explain
 from headrace.lookups.declare import Lookup
 from headrace.lookups.worker import KeyCache
 from headrace.plan.queries import queries_of
 from headrace.steps.base import Ref
-from headrace.streams.rows import Rows
 from headrace.yaml import dump, from_text
 
 TABLE = connect.sqlite(path="homes.db", table="homes")
 
 
-def build_lookup(table: Any = TABLE, **options: Any) -> Rows:
+def build_lookup(table: Any = TABLE, **options: Any) -> DivertingStream:
     rows = Pipeline("p").read("tx", connect.memory(), schema="id int, card string")
-    actual = rows.lookup("home", table, on="card", **{"schema": "card string, home string", **options})
+    actual: DivertingStream = rows.lookup(
+        "home", table, on="card", **{"schema": "card string, home string", **options}
+    )
     actual.write("out", connect.memory())
     return actual
 
@@ -91,16 +92,16 @@ def test_unknown_and_missing_options_of_the_model_are_named() -> None:
 
 def test_document_has_the_options_of_a_lookup() -> None:
     actual = build_lookup(load="key", cache=0, ttl="30 seconds", concurrency=4, on_miss="dead_letter")
-    text = dump(actual._pipeline.graph)
+    text = dump(actual._pipeline._graph)
     assert "load: key" in text
     assert "ttl: 30 seconds" in text
-    assert from_text(text) == actual._pipeline.graph
+    assert from_text(text) == actual._pipeline._graph
 
 
 def test_dead_letters_of_a_lookup_by_key_come_from_the_query_of_its_rows() -> None:
     actual = build_lookup(load="key", on_miss="dead_letter")
     actual.dead_letters.write("missing", connect.memory())
-    [query] = queries_of(actual._pipeline.graph)
+    [query] = queries_of(actual._pipeline._graph)
     assert (query.name, query.sinks) == ("home", ("out", "missing"))
 
 
@@ -109,7 +110,7 @@ def test_step_without_dead_letters_has_no_such_output() -> None:
 
 
 def test_explanation_names_the_tier_and_the_loading() -> None:
-    text = str(explain(build_lookup(load="key", on_miss="dead_letter")._pipeline.graph))
+    text = str(explain(build_lookup(load="key", on_miss="dead_letter")._pipeline._graph))
     assert "by key, cached for 1 minute" in text
     assert "rows without a match go to .dead_letters" in text
 

@@ -48,7 +48,7 @@ def build_pipeline() -> Pipeline:
 @pytest.mark.parametrize("state", sorted(EVENTS))
 @pytest.mark.parametrize("error", [None, "boom"])
 def test_openlineage_accepts_the_event_of_every_state(state: JobState, error: str | None) -> None:
-    event = run_event(replace(JOB, state=state, error=error), datasets_of(build_pipeline().check()))
+    event = run_event(replace(JOB, state=state, error=error), datasets_of(build_pipeline()._plan()))
     check_schema(json.loads(json.dumps(event)))
     assert datetime.fromisoformat(event["eventTime"]).tzinfo is not None
     assert event["job"] == {"namespace": "headrace", "name": "fraud"}
@@ -96,7 +96,7 @@ def test_the_event_follows_the_state(state: JobState, error: str | None, kind: s
 
 
 def test_datasets_are_named_without_passwords() -> None:
-    assert datasets_of(build_pipeline().check()) == {
+    assert datasets_of(build_pipeline()._plan()) == {
         "inputs": [{"namespace": "kafka://broker:9092", "name": "payments"}],
         "outputs": [
             {"namespace": "postgres://db:5432", "name": "shop.orders"},

@@ -22,7 +22,7 @@ def read(pipeline: Pipeline, name: str, on_error: Any = "divert") -> Any:
 def steps_of(pipeline: Pipeline, queries: dict[str, int], **counts: Any) -> Any:
     read_rows = tuple(QueryStatus(name, 0, rows) for name, rows in queries.items())
     status = Status(True, sum(queries.values()), 0, 0.0, None, None, 0, queries=read_rows, **counts)
-    return TickBuilder(pipeline.check()).build(status)["steps"]
+    return TickBuilder(pipeline._plan()).build(status)["steps"]
 
 
 def test_dead_letters_of_a_source_are_no_rows_of_that_source_alone() -> None:
@@ -30,7 +30,7 @@ def test_dead_letters_of_a_source_are_no_rows_of_that_source_alone() -> None:
     for name in ("a", "b"):
         rows = read(pipeline, name)
         rows.write(f"out_{name}", connect.console())
-        rows.where("a > 0", name=f"positive_{name}").write(f"some_{name}", connect.console())
+        rows.where("a > 0", step_name=f"positive_{name}").write(f"some_{name}", connect.console())
     dead = {"a": 5, "b": 0}
     steps = steps_of(pipeline, {"a": 10, "b": 10}, dead_letters=5, dead_letters_of=dead)
     assert [steps[name]["dead_letters"] for name in ("a", "b")] == [5, 0]
@@ -45,7 +45,7 @@ def test_dead_letters_are_counted_at_their_source_if_they_are_written_or_skipped
     rows.write("out", connect.console())
     sinks = {"out": 5}
     if on_error == "divert":
-        rows.dead_letters.where("position > 3", name="some").write("dead", connect.console())
+        rows.dead_letters.where("position > 3", step_name="some").write("dead", connect.console())
         sinks["dead"] = 2
     steps = steps_of(pipeline, {"a": 10}, dead_letters=5, dead_letters_of={"a": 5}, sinks=sinks)
     assert (steps["a"]["dead_letters"], steps["out"]["rows_in"]) == (5, 5)
@@ -58,7 +58,7 @@ def test_backlog_of_a_log_is_the_lag_of_its_source() -> None:
     pipeline.read("a", source, format="json", schema=SCHEMA).write("out", connect.console())
     queries = (QueryStatus("a", lag={"tx-0": 2}),)
     counts = {"a": Reception(received=9, stored=7, duplicates=0, dropped=2, refused=0, backlog=5)}
-    tick = TickBuilder(pipeline.check()).build(
+    tick = TickBuilder(pipeline._plan()).build(
         Status(True, 2, 2, 0.0, None, None, 0, queries=queries, receptions=counts)
     )
     assert tick["lag_by_partition"] == {"tx-0": 2, "a-log": 5}

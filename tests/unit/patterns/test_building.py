@@ -120,7 +120,7 @@ def test_options_of_match_are_checked(keyed: TimedKeyedStream) -> None:
 def test_without_a_key_all_rows_have_one() -> None:
     tx = Pipeline("p").read("tx", connect.memory(), schema="v string, ts timestamp").event_time("ts")
     actual = tx.match("m", A, within="1 minute")
-    node: Any = actual._pipeline.graph["m"]
+    node: Any = actual._pipeline._graph["m"]
     assert node.keys == ()
 
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from headrace import Pipeline, connect, patterns, windows, yaml
+from headrace import Pipeline, SourceStream, connect, patterns, windows, yaml
 from headrace.errors import PlanError
 from headrace.steps.base import Ref
-from headrace.streams.stream import SourceStream
 
 SCHEMA = "item string, price int, at timestamp"
 URL = "postgresql://localhost/shop"
@@ -28,7 +27,7 @@ def test_latest_of_a_cdc_source_is_the_same_plan_in_python_and_in_a_document() -
     pipeline = Pipeline("p")
     current = prices_of(pipeline).key_by("item").latest("current")
     current.key_by("price").aggregate("counts", n="count(*)").write("out", connect.memory(key=["price"]))
-    graph = pipeline.check()
+    graph = pipeline._plan()
     document = f"""
 name: p
 sources:
@@ -68,11 +67,11 @@ AS_ROWS: dict[str, tuple[Callable[[SourceStream], Any], str]] = {
         "sql",
     ),
     "the left side of a join with a table": (
-        lambda cdc: cdc.join("x", cdc.key_by("item").latest("t").drop("price", "at"), on="item"),
+        lambda cdc: cdc.join_table("x", cdc.key_by("item").latest("t").drop("price", "at"), on="item"),
         "join",
     ),
     "the left side of a join with itself": (
-        lambda cdc: cdc.join("x", cdc, on="item", select={"price": "right.price"}),
+        lambda cdc: cdc.join_table("x", cdc, on="item", select={"price": "right.price"}),
         "join",
     ),
     "a join of streams": (
@@ -131,15 +130,15 @@ def test_rows_without_the_column_change_are_a_stream(rows: Callable[[SourceStrea
 def test_rows_with_the_column_change_stay_changes(changes: Callable[[SourceStream], Any]) -> None:
     pipeline = Pipeline("p")
     read = changes(prices_of(pipeline))
-    sales_of(pipeline).join("priced", read, on="item", select={"price": "right.price"})
+    sales_of(pipeline).join_table("priced", read, on="item", select={"price": "right.price"})
     read.key_by("item").latest("current")
-    graph = pipeline.check()
+    graph = pipeline._plan()
     assert graph.facts(Ref("current")).change == "table"
 
 
 def test_a_union_does_not_mix_changes_and_rows() -> None:
     pipeline = Pipeline("p")
-    prices_of(pipeline).union(sales_of(pipeline), name="all")
+    prices_of(pipeline).union(sales_of(pipeline), step_name="all")
     expected = "all inputs of a union must be tables, or none: `prices` is a CDC source, `sales` is a stream"
     with pytest.raises(PlanError, match=expected):
         pipeline.check()
@@ -147,6 +146,6 @@ def test_a_union_does_not_mix_changes_and_rows() -> None:
 
 def test_changes_without_the_column_change_are_no_table_for_a_join() -> None:
     pipeline = Pipeline("p")
-    sales_of(pipeline).join("priced", prices_of(pipeline).drop("change"), on="item")
+    sales_of(pipeline).join_table("priced", prices_of(pipeline).drop("change"), on="item")
     with pytest.raises(PlanError, match="expected a table on the right, but `prices` is a stream"):
         pipeline.check()

@@ -23,7 +23,7 @@ def problems(pipeline: Pipeline) -> list[str]:
 
 def test_unknown_column_of_a_filter() -> None:
     pipeline, tx = payments()
-    tx.where("amout > 1", name="big").write("out", connect.memory())
+    tx.where("amout > 1", step_name="big").write("out", connect.memory())
     assert problems(pipeline) == ["unknown column `amout`"]
 
 
@@ -39,7 +39,7 @@ def test_unknown_function_and_unbalanced_parentheses_are_reported_together() -> 
 def test_columns_can_refer_to_new_names_of_the_same_step() -> None:
     pipeline, tx = payments()
     tx.select("card", "amount * 2 as twice", "twice + 1 as more").write("out", connect.memory())
-    assert pipeline.check()
+    assert pipeline._plan()
 
 
 def test_column_outside_of_an_aggregate() -> None:

@@ -14,7 +14,7 @@ def test_more_than_can_be_had_is_refused_with_the_place_and_what_would_do() -> N
     rows = pipeline.read("tx", connect.files(path="in/"), format="json", schema="v int")
     rows.write("shown", connect.console())
     rows.write("kept", connect.files(path="out/", format="json"))
-    graph = pipeline.check()
+    graph = pipeline._plan()
     with pytest.raises(PlanError) as raised:
         require(graph, "exactly_once")
     [problem] = raised.value.problems
@@ -33,7 +33,7 @@ def test_what_a_server_forgets_is_reported() -> None:
     pipeline.read("lines", connect.socket(port=9), format="text").write(
         "out", connect.sqlite(path="x.db", table="t")
     )
-    [guarantee] = sink_guarantees(pipeline.check())
+    [guarantee] = sink_guarantees(pipeline._plan())
     assert guarantee.guarantee == "exactly_once"
     assert guarantee.because.endswith(
         "provided that the server sends lines again that were not on disk when a run died"
@@ -54,7 +54,7 @@ def test_source_that_may_drop_messages_delivers_at_most_once(source: Connector) 
     pipeline = Pipeline("p")
     rows = pipeline.read("lines", source, format="json", schema="v int")
     rows.write("out", connect.sqlite(path="x.db", table="t"))
-    [guarantee] = sink_guarantees(pipeline.check())
+    [guarantee] = sink_guarantees(pipeline._plan())
     assert guarantee.guarantee == "at_most_once"
 
 
@@ -62,7 +62,7 @@ def test_kafka_sink_without_transactions_names_the_option_to_remove() -> None:
     pipeline = Pipeline("p")
     rows = pipeline.read("tx", connect.files(path="in/"), format="json", schema="v int")
     rows.write("out", connect.kafka(servers="host:9092", topic="a", format="json", guarantee="at_least_once"))
-    [guarantee] = sink_guarantees(pipeline.check())
+    [guarantee] = sink_guarantees(pipeline._plan())
     assert (guarantee.guarantee, guarantee.better) == (
         "at_least_once",
         "remove `guarantee: at_least_once` from the sink",

@@ -71,8 +71,8 @@ def test_results_have_the_left_columns_then_the_right_ones_that_are_no_keys() ->
     left, right = sides(pipeline)
     left.join("j", right, on="k", within="1 minute").write("s", connect.memory())
     left.join("semi", right, on="k", within="1 minute", how="semi").late.write("l", connect.memory())
-    left.key_by("k").window(windows.tumbling("1 hour")).join("w", right).write("t", connect.memory())
-    graph = pipeline.check()
+    left.key_by("k").window(windows.tumbling("1 hour")).join_window("w", right).write("t", connect.memory())
+    graph = pipeline._plan()
     assert graph.facts(Ref("j")).columns == ("k", "lv", "ts", "rv", "at")
     assert graph.facts(Ref("semi")).columns == ("k", "lv", "ts")
     assert graph.facts(Ref("w")).columns == ("k", "lv", "ts", "rv", "at", "window")
@@ -85,7 +85,7 @@ def test_a_semi_join_selects_left_columns() -> None:
     left, right = sides(pipeline)
     where, select = "left.lv < right.rv", {"double": "left.lv * 2"}
     left.join("j", right, on="k", within="1 minute", how="semi", where=where, select=select)
-    assert pipeline.check().facts(Ref("j")).columns == ("double",)
+    assert pipeline._plan().facts(Ref("j")).columns == ("double",)
 
 
 def test_a_column_of_both_sides_needs_a_select() -> None:
@@ -121,12 +121,12 @@ def test_a_column_of_both_sides_needs_a_select() -> None:
             lambda left, right: (
                 left.key_by("k")
                 .window(windows.tumbling("1 hour"))
-                .join("j", right, how="anti", select={"k": "left.k", "v": "right.rv"})
+                .join_window("j", right, how="anti", select={"k": "left.k", "v": "right.rv"})
             ),
             ["semi and anti joins return columns of the left stream, but `v` is `right.rv`"],
         ),
         (
-            lambda left, right: left.key_by("k").window(windows.session("1 hour")).join("j", right),
+            lambda left, right: left.key_by("k").window(windows.session("1 hour")).join_window("j", right),
             ["a join accepts tumbling and sliding windows, got session"],
         ),
         (
@@ -156,11 +156,11 @@ def test_a_window_join_takes_no_emit_and_a_join_takes_streams_of_one_pipeline() 
     left, right = sides(Pipeline("p"))
     windowed = left.window(windows.tumbling("1 hour")).emit(lateness="1 hour")
     with pytest.raises(OptionError, match="emits results when a window closes"):
-        windowed.join("j", right)
+        windowed.join_window("j", right)
     with pytest.raises(OptionError, match="a stream of the same pipeline"):
         left.join("j", sides(Pipeline("q"))[1], on="k", within="1 minute")
     with pytest.raises(OptionError, match="expected a stream with time"):
-        left.join("j", "b", on="k", within="1 minute")  # type: ignore[call-overload]
+        left.join("j", "b", on="k", within="1 minute")  # type: ignore[arg-type]
 
 
 def test_explain_shows_the_bound_of_the_state() -> None:
@@ -169,7 +169,7 @@ def test_explain_shows_the_bound_of_the_state() -> None:
     left.join("j", right, on="k", within=("0 seconds", "15 minutes")).write("s", connect.memory())
     left.join_as_of("o", right, on="k").write("t", connect.memory())
     left.join_as_of("f", right, on="k", direction="forward", tolerance="1 hour").write("u", connect.memory())
-    graph = pipeline.check()
+    graph = pipeline._plan()
     assert str(graph["j"].state_bound(graph)) == (
         "left rows for 16 minutes and right rows for 1 minute, by event time"
     )
@@ -183,7 +183,7 @@ def test_forward_without_tolerance_warns_and_feeds_no_stateful_step() -> None:
     left, right = sides(pipeline)
     near = left.join_as_of("near", right, on="k", direction="nearest")
     near.write("s", connect.memory())
-    assert [warning.what for warning in warnings_of(pipeline.check())] == [
+    assert [warning.what for warning in warnings_of(pipeline._plan())] == [
         "without a tolerance, `nearest` stores a row until a later right row arrives"
     ]
     near.key_by("k").window(windows.tumbling("1 hour")).aggregate("n", n="count(*)").write(
@@ -204,7 +204,7 @@ def test_a_document_builds_the_same_plan_and_is_written_back() -> None:
     joined.select("k", "v").join("again", joined, on="k", within="1 minute", how="semi").write(
         "s", connect.memory()
     )
-    graph = pipeline.check()
+    graph = pipeline._plan()
     assert yaml.from_text(yaml.dump(graph)) == graph
     assert [query.name for query in queries_of(graph)] == ["rises", "j", "again"]
 

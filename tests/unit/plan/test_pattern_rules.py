@@ -106,7 +106,7 @@ def test_rows_without_time_can_not_be_matched() -> None:
 )
 def test_state_that_may_grow_without_end_is_reported(steps: str, more: str, message: str) -> None:
     messages = [
-        warning.what for warning in warnings_of(Pipeline.from_yaml_text(document(steps, more)).check())
+        warning.what for warning in warnings_of(Pipeline.from_yaml_text(document(steps, more))._plan())
     ]
     assert (message in messages[0]) if message else messages == []
 
@@ -127,5 +127,5 @@ def test_state_that_may_grow_without_end_is_reported(steps: str, more: str, mess
     ],
 )
 def test_a_step_that_can_have_no_row_yet_is_reported(steps: str, message: str) -> None:
-    warnings = warnings_of(Pipeline.from_yaml_text(document(steps, ", within: 1 minute")).check())
+    warnings = warnings_of(Pipeline.from_yaml_text(document(steps, ", within: 1 minute"))._plan())
     assert [warning.what for warning in warnings] == ([message] if message else [])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from headrace import Pipeline, connect, windows
+from headrace import Pipeline, SourceStream, connect, windows
 from headrace.connectors.base import Connector
 from headrace.plan.queries import Query, queries_of
 from headrace.steps.base import Ref
-from headrace.streams.stream import SourceStream
 
 
 class Fleeting(Connector):
@@ -28,7 +27,7 @@ def payments(pipeline: Pipeline, connector: object = None) -> SourceStream:
 
 
 def divide(pipeline: Pipeline) -> dict[str, Query]:
-    return {query.name: query for query in queries_of(pipeline.check())}
+    return {query.name: query for query in queries_of(pipeline._plan())}
 
 
 def totals(stream: SourceStream, name: str = "totals"):  # type: ignore[no-untyped-def]

@@ -33,7 +33,7 @@ def problem(query: str, *, timed: bool = True) -> str:
 
 
 def test_the_source_is_matched_with_the_time_it_was_given() -> None:
-    plan = stocks(FALLS).check()
+    plan = stocks(FALLS)._plan()
     falls = plan["falls"]
     assert isinstance(falls, RowPattern)
     assert (falls.input, falls.outputs) == (Ref("ticks:event_time"), ("", "late"))
@@ -46,7 +46,7 @@ def test_a_stream_is_matched_under_the_name_this() -> None:
     matches = timed.sql("falls", FALLS.replace("from ticks", "from this"))
     assert str(matches.late) == "<falls.late of p>"
     matches.write("out", connect.memory())
-    assert pipeline.check()["falls"].inputs == (Ref("ticks:where"),)
+    assert pipeline._plan()["falls"].inputs == (Ref("ticks:where"),)
 
 
 def test_only_a_row_pattern_has_late_rows() -> None:
@@ -131,7 +131,7 @@ def test_the_column_that_time_is_made_of_orders_rows_too() -> None:
     ],
 )
 def test_what_a_step_remembers_without_a_bound_is_reported(clause: str, grows: str) -> None:
-    plan = stocks(f"select * from ticks match_recognize (partition by symbol {clause})").check()
+    plan = stocks(f"select * from ticks match_recognize (partition by symbol {clause})")._plan()
     bound = plan["falls"].state_bound(plan)
     assert bound is not None
     assert bound.grows == grows
@@ -168,10 +168,10 @@ def test_around_the_clause_nothing_needs_state(query: str, message: str) -> None
 
 
 def test_a_match_without_an_end_produces_a_warning() -> None:
-    message = [str(warning) for warning in warnings_of(stocks(FALLS).check())]
+    message = [str(warning) for warning in warnings_of(stocks(FALLS)._plan())]
     assert any("the length of a match has no bound" in text and "WITHIN INTERVAL" in text for text in message)
     bounded = FALLS.replace("(down{3,})", "(down{3,}) within interval '1' hour")
-    assert warnings_of(stocks(bounded).check()) == []
+    assert warnings_of(stocks(bounded)._plan()) == []
 
 
 def test_explain_states_what_is_kept() -> None:
@@ -184,7 +184,7 @@ def test_a_document_has_the_same_plan() -> None:
     pipeline = stocks(FALLS)
     text = pipeline.to_yaml()
     assert "match_recognize" in text
-    assert Pipeline.from_yaml_text(text).graph == pipeline.graph
+    assert Pipeline.from_yaml_text(text)._graph == pipeline._graph
 
 
 def test_a_document_shows_the_place_in_the_query() -> None:

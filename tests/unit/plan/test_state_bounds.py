@@ -15,7 +15,7 @@ def describe_bound(build: Callable[[Any], Any]) -> str:
     pipeline = Pipeline("p")
     tx = pipeline.read("tx", connect.memory(), schema="k string, v int, ts timestamp")
     build(tx).write("out", connect.memory())
-    [step] = [step for step in explain(pipeline.check()).steps.values() if step.state is not None]
+    [step] = [step for step in explain(pipeline._plan()).steps.values() if step.state is not None]
     return str(step.state)
 
 

@@ -38,12 +38,12 @@ def problems(build: Callable[[TimedStream, Table], Any]) -> list[str]:
 def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
     pipeline = Pipeline("p")
     sales, current = sides(pipeline)
-    sales.join("arrived", current, on="item").write("a", connect.memory())
-    sales.join("versioned", current, on="item", at="event_time").late.write("b", connect.memory())
-    sales.join("live", current, on="item", at="live", how="left").write("c", connect.memory())
+    sales.join_table("arrived", current, on="item").write("a", connect.memory())
+    sales.join_table("versioned", current, on="item", at="event_time").late.write("b", connect.memory())
+    sales.join_table("live", current, on="item", at="live", how="left").write("c", connect.memory())
     keyed = sales.key_by("id").latest("sold").join("both", current, on="item")
     keyed.write("d", connect.memory())
-    graph = pipeline.check()
+    graph = pipeline._plan()
     columns = ("id", "item", "ts", "price", "at")
     assert graph.facts(Ref("arrived")).columns == graph.facts(Ref("versioned")).columns == columns
     assert graph.facts(Ref("live")).columns == (*columns, "change")
@@ -63,19 +63,21 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
     ("build", "expected"),
     [
         (
-            lambda sales, current: sales.join("j", sales, on="item"),
+            lambda sales, current: sales.join_table("j", sales, on="item"),
             "expected a table on the right, but `sales` is a stream; convert it to a table",
         ),
         (
-            lambda sales, current: sales.join("j", current.where("price > 1"), on="item", at="event_time"),
+            lambda sales, current: sales.join_table(
+                "j", current.where("price > 1"), on="item", at="event_time"
+            ),
             "a join at event time requires the versions of `latest`, but `current` has none; create the table",
         ),
         (
-            lambda sales, current: sales.join("j", current, on={"name": "items"}),
+            lambda sales, current: sales.join_table("j", current, on={"name": "items"}),
             "unknown left key column `name`",
         ),
         (
-            lambda sales, current: sales.join("j", current, on="item", select={"p": "right.prise"}),
+            lambda sales, current: sales.join_table("j", current, on="item", select={"p": "right.prise"}),
             "unknown column `right.prise`",
         ),
         (
@@ -104,20 +106,11 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
         ),
         (
             lambda sales, current: (
-                current.key_by("price")
-                .window(windows.tumbling("1 minute"))
-                .emit(late_rows="count")
-                .aggregate("w", n="count(*)")
-            ),
-            'late_rows="count" runs on Spark\'s own operators, which have no retractions; remove late_rows',
-        ),
-        (
-            lambda sales, current: (
                 sales.key_by("item")
                 .window(windows.tumbling("1 minute"))
                 .emit(early=triggers.after_count(1), mode="retracting")
                 .aggregate("w", n="count(*)")
-                .join("j", current, on="item", at="arrival")
+                .join_table("j", current, on="item", at="arrival")
             ),
             'at="arrival" requires a stream, but the rows of `w` change; use at="live"',
         ),
@@ -135,6 +128,22 @@ def test_results_are_streams_or_tables_with_the_columns_of_both_sides() -> None:
 )
 def test_mistakes_are_found_before_spark(build: Callable[[TimedStream, Table], Any], expected: str) -> None:
     assert any(expected in problem for problem in problems(build)), problems(build)
+
+
+def test_a_native_window_over_a_table_is_an_error() -> None:
+    pipeline = Pipeline.from_yaml_text("""\
+name: p
+sources: {prices: {memory: {}, schema: "item string, price double, ts timestamp", event_time: ts}}
+steps:
+  current: {from: prices, key_by: item, latest: {}}
+  w: {from: current, key_by: price, window: {tumbling: 1 minute}, engine: native, aggregate: {n: count(*)}}
+""")
+    with pytest.raises(PlanError) as error:
+        pipeline.check()
+    [problem] = error.value.problems
+    assert problem.where == "<text>:5:75: `w`"
+    assert problem.what == 'engine="native" runs on Spark\'s own operators, which have no retractions'
+    assert problem.hint == "remove engine"
 
 
 def test_latest_of_a_table_is_one_problem_even_without_time() -> None:
@@ -161,7 +170,7 @@ def test_patterns_do_not_accept_a_table(verb: str) -> None:
 def test_tables_have_a_union() -> None:
     pipeline = Pipeline("p")
     sides(pipeline)
-    document = yaml.dump(pipeline.graph)
+    document = yaml.dump(pipeline._graph)
     steps = "  sold: {from: sales, key_by: item, latest: {}}\n  all: {union: [current, sold]}\n"
     graph = yaml.from_text(document.replace("steps:\n", f"steps:\n{steps}"))
     assert graph.facts(Ref("all")).change == "table"
@@ -170,7 +179,7 @@ def test_tables_have_a_union() -> None:
 def test_one_kind_of_time_is_needed_at_event_time() -> None:
     pipeline = Pipeline("p")
     sales, current = sides(pipeline)
-    sales.processing_time().join("j", current, on="item", at="event_time").write("s", connect.memory())
+    sales.processing_time().join_table("j", current, on="item", at="event_time").write("s", connect.memory())
     with pytest.raises(PlanError, match="the stream and the table have different kinds of time"):
         pipeline.check()
 
@@ -180,35 +189,35 @@ def test_one_kind_of_time_is_needed_at_event_time() -> None:
     [
         ({"at": "noon"}, "expected at to be arrival or event_time or live, got 'noon'"),
         ({"how": "full"}, "expected how to be inner or left, got 'full'"),
-        ({"where": "left.id > 1"}, "a join with a table has no where"),
-        ({"within": "1 minute"}, "a join with a table has no within"),
+        ({"where": "left.id > 1"}, "unknown option `where`"),
+        ({"within": "1 minute"}, "unknown option `within`"),
     ],
 )
 def test_an_invalid_option_is_an_error(options: dict[str, Any], message: str) -> None:
     sales, current = sides(Pipeline("p"))
     with pytest.raises(OptionError, match="`j`") as error:
-        sales.join("j", current, **{"on": "item", **options})
+        sales.join_table("j", current, **{"on": "item", **options})
     assert message in str(error.value)
 
 
 def test_the_right_side_is_a_table_of_the_same_pipeline() -> None:
     (sales, _), (_, other) = sides(Pipeline("p")), sides(Pipeline("q"))
     with pytest.raises(OptionError, match="expected a stream of the same pipeline"):
-        sales.join("j", other, on="item")
+        sales.join_table("j", other, on="item")
     with pytest.raises(OptionError, match="expected a table, got 'prices'"):
-        sales.join("j", "prices", on="item", at="arrival")  # type: ignore[call-overload]
+        sales.join_table("j", "prices", on="item", at="arrival")  # type: ignore[call-overload]
 
 
 def test_state_bounds_and_tiers_are_explained() -> None:
     pipeline = Pipeline("p")
     sales, current = sides(pipeline)
-    sales.join("arrived", current, on="item")
-    sales.join("versioned", current, on="item", at="event_time")
-    sales.join("live", current, on="item", at="live")
+    sales.join_table("arrived", current, on="item")
+    sales.join_table("versioned", current, on="item", at="event_time")
+    sales.join_table("live", current, on="item", at="live")
     sales.key_by("id").latest("sold").join("both", current, on="item")
     current.key_by("price").aggregate("sums", n="count(*)", s="sum(price)", top="max(at)")
     current.key_by("price").window(windows.tumbling("1 hour")).aggregate("hours", d="count(distinct item)")
-    graph = pipeline.graph
+    graph = pipeline._graph
     bounds = {name: str(graph[name].state_bound(graph)) for name in ("arrived", "versioned", "live", "both")}
     assert bounds == {
         "arrived": "the rows of the table, by item; no bound: grows with the rows of the table",
@@ -234,7 +243,7 @@ def test_panes_that_fire_again_feed_steps_that_process_retractions(mode: Any) ->
     parts = sales.key_by("item").window(windows.tumbling("1 minute"))
     panes = parts.emit(early=triggers.after_count(1), mode=mode).aggregate("parts", n="count(*)")
     panes.where("n > 1").key_by("n").top_n("top", n=1, order_by="item").write("s", connect.memory())
-    graph = pipeline.check()
+    graph = pipeline._plan()
     window = graph["parts"]
     assert isinstance(window, WindowAggregate)
     assert feeds_changes(graph, window) == (mode == "accumulating")
@@ -273,6 +282,6 @@ def test_a_full_join_is_identified_by_the_key_that_both_tables_have() -> None:
     sold.join("all", current, on="item", how="full").write("a", connect.memory())
     by_id = sales.key_by("id").latest("by_id")
     by_id.join("foreign", current, on="item", how="right").write("b", connect.memory())
-    graph = pipeline.check()
+    graph = pipeline._plan()
     assert graph.facts(Ref("all")).table_key == ("item",)
     assert graph.facts(Ref("foreign")).table_key == ()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import Pipeline, connect, triggers, windows
+from headrace import Pipeline, SourceStream, connect, triggers, windows
 from headrace.plan.warnings import warnings_of
-from headrace.streams.stream import SourceStream
 
 
 @pytest.fixture
@@ -15,7 +14,7 @@ def tx() -> SourceStream:
 
 
 def warnings(tx: SourceStream) -> list[str]:
-    return [str(warning).split(": ", 1)[1] for warning in warnings_of(tx._pipeline.check())]
+    return [str(warning).split(": ", 1)[1] for warning in warnings_of(tx._pipeline._plan())]
 
 
 def test_a_pipeline_whose_steps_are_all_read_has_none(tx: SourceStream) -> None:
@@ -25,7 +24,7 @@ def test_a_pipeline_whose_steps_are_all_read_has_none(tx: SourceStream) -> None:
 
 def test_a_step_that_nothing_reads_will_not_run(tx: SourceStream) -> None:
     tx.write("out", connect.console())
-    tx.where("v > 1", name="big")
+    tx.where("v > 1", step_name="big")
     assert warnings(tx) == [
         "`big`: no sink depends on it, so it does not run\n  hint: end it with write(...), or remove it"
     ]

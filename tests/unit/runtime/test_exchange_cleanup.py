@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.support.checkpoints import write_sealed
+
 from headrace.runtime.exchanges.cleanup import CLEANED, ExchangeCleaner
 
 
@@ -12,14 +14,12 @@ def write_reader(checkpoint: Path, exchange: Path, committed: dict[int, int]) ->
     """Write the logs of a reader that has read file `n.parquet` of the exchange at offset n."""
     spark = checkpoint / "spark"
     log = spark / "sources" / "0"
-    for directory in (spark / "commits", spark / "offsets", log):
-        directory.mkdir(parents=True)
     for epoch, offset in committed.items():
-        (spark / "commits" / str(epoch)).write_text("v1\n{}")
-        (spark / "offsets" / str(epoch)).write_text(f'v1\n{{}}\n{{"logOffset":{offset}}}')
+        write_sealed(spark / "commits" / str(epoch))
+        write_sealed(spark / "offsets" / str(epoch), f'v1\n{{}}\n{{"logOffset":{offset}}}')
     for offset in range(max(committed.values()) + 1):
         entry = {"path": f"file://{exchange}/{offset}.parquet", "timestamp": 0, "batchId": offset}
-        (log / str(offset)).write_text(f"v1\n{json.dumps(entry)}")
+        write_sealed(log / str(offset), f"v1\n{json.dumps(entry)}")
     return log
 
 

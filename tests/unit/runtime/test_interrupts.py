@@ -73,7 +73,7 @@ def test_second_interrupt_raises_without_internal_frames(monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt) as raised:
         pipeline_with(run, monkeypatch).run()
     assert run.calls[-1] == "left by error"
-    assert [frame.name for frame in raised.traceback][1:] == ["run"]
+    assert [frame.name for frame in raised.traceback][1:] == ["call"]
 
 
 def test_run_outside_of_the_main_thread_needs_no_signals(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def test_reports_before_follow_are_counted_in_order() -> None:
     pipeline.read("rows", connect.memory(), schema="v int").write("out", connect.memory())
     received: list[tuple[str, int]] = []
     log = ProgressLog(
-        queries_of(pipeline.check()), lambda query, report: received.append((query, report["batchId"]))
+        queries_of(pipeline._plan()), lambda query, report: received.append((query, report["batchId"]))
     )
     for epoch in range(RECENT):
         log.add("of another pipeline", report(epoch, 100))

@@ -72,10 +72,10 @@ def test_unmatched_rows_of_a_lookup_need_a_kafka_sink() -> None:
     with_homes = rows.lookup("homes", homes, on="k", on_miss="dead_letter")
     with_homes.write("out", kafka("out"))
     reason = "dead letters without a sink are stored in files; write .dead_letters to a Kafka topic"
-    assert explain(pipeline.check()).steps["homes"].real_time.blocked == (reason,)
+    assert explain(pipeline._plan()).steps["homes"].real_time.blocked == (reason,)
     assert f"`homes`: cannot run in real-time mode: {reason}" in refusals(pipeline)
     with_homes.dead_letters.write("unmatched", kafka("unmatched"))
-    assert explain(pipeline.check()).steps["homes"].real_time.able
+    assert explain(pipeline._plan()).steps["homes"].real_time.able
 
 
 def test_step_after_a_stateful_one_and_exactly_once_are_rejected() -> None:

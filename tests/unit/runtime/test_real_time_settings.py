@@ -21,7 +21,7 @@ def settings_of(
     rows.write("out", connect.kafka(servers="s:1", topic="u"))
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", tools)
     monkeypatch.setattr(realtime, "active_session", lambda: object() if running else None)
-    return realtime.session_settings(pipeline.check(), conf)
+    return realtime.session_settings(pipeline._plan(), conf)
 
 
 def test_heap_has_its_full_size_from_the_start_and_large_regions(

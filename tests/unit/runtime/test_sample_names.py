@@ -17,7 +17,7 @@ def graph() -> Graph:
     counts = rows.key_by("k").window(windows.tumbling("1 minute")).aggregate("counts", n="count(*)")
     counts.write("out", connect.memory())
     counts.late.write("late_rows", connect.memory())
-    return pipeline.check()
+    return pipeline._plan()
 
 
 @pytest.mark.parametrize(

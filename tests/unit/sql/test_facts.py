@@ -16,7 +16,6 @@ from headrace.sql import facts
         "select window.start, count(*) n from tx group by window (ts, '1 minute'), card having n > 1 limit 3",
         "select window, sum(n) from tx group by window",
         "select offset, count(*) from tx group by offset",
-        "select sum(v) over w from tx window w as (partition by card)",
     ],
 )
 def test_words_of_clauses_can_be_columns_and_functions_after_group_by(query: str) -> None:

@@ -84,10 +84,10 @@ EACH = triggers.after_count(1)
 CALLS = {
     "read": Call(lambda h: h.pipeline.read, "x", connect.memory(), schema="a int"),
     "sql": Call(lambda h: h.pipeline.sql, "x", "select * from tx"),
-    "where": Call(lambda h: h.rows.where, "n > 1", name="b"),
+    "where": Call(lambda h: h.rows.where, "n > 1", step_name="b"),
     "select": Call(lambda h: h.rows.select, "n", step_name="b", m="n + 1"),
     "with_columns": Call(lambda h: h.rows.with_columns, step_name="b", m="n + 1"),
-    "drop": Call(lambda h: h.rows.drop, "n", name="b"),
+    "drop": Call(lambda h: h.rows.drop, "n", step_name="b"),
     "lookup of a table": Call(
         lambda h: h.rows.lookup, "l", connect.memory(), schema="card string, c int", on="card", how="left"
     ),
@@ -100,7 +100,7 @@ CALLS = {
     "event_time": Call(
         lambda h: h.rows.event_time, "ts", out_of_order="1 second", idle="1 minute", max_ahead="1 day"
     ),
-    "union": Call(lambda h: h.rows.union, FromHandles("rows"), name="u"),
+    "union": Call(lambda h: h.rows.union, FromHandles("rows"), step_name="u"),
     "route": Call(lambda h: h.rows.route, "r", a="n > 1", b="n < 2"),
     "distinct": Call(lambda h: h.timed.distinct, "d", on="card", within="1 minute"),
     "interval join": Call(lambda h: h.timed.join, "j", RIGHT, on="card", within="1 minute", how="inner"),
@@ -108,7 +108,13 @@ CALLS = {
         *(lambda h: h.timed.join_as_of, "j", RIGHT),
         **{"on": "card", "direction": "backward", "tolerance": "1 minute", "how": "left"},
     ),
-    "window join": Call(lambda h: h.windowed.join, "j", RIGHT, how="inner", where="left.n > 1"),
+    "window join": Call(lambda h: h.windowed.join_window, "j", RIGHT, how="inner", where="left.n > 1"),
+    "join with a table": Call(
+        lambda h: h.timed.join_table, "j", TABLE, on="card", select={"a": "right.limit"}
+    ),
+    "native window": Call(lambda h: h.keyed.window, windows.tumbling("1 minute"), engine="native"),
+    "to_dataframe": Call(lambda h: h.rows.to_dataframe, how="stream"),
+    "filter by a condition": Call(lambda h: h.rows.filter, "n > 1", step_name="b"),
     "table join": Call(lambda h: h.table.join, "j", TABLE, on="card", select={"a": "right.limit"}),
     "key_by": Call(lambda h: h.rows.key_by, "card", z="n + 1"),
     "aggregate": Call(lambda h: h.rows.aggregate, "g", z="count(*)"),
@@ -140,6 +146,7 @@ CALLS = {
     "landmark": Call(lambda _: windows.landmark, when="n > 1", order="arrival"),
     "trailing": Call(lambda _: windows.trailing, "1 minute"),
     "every": Call(lambda _: triggers.every, "1 minute"),
+    "after_delay": Call(lambda _: triggers.after_delay, "1 minute"),
     "after_count": Call(lambda _: triggers.after_count, 2),
     "after_watermark": Call(lambda _: triggers.after_watermark, early=EACH, late=EACH),
     "any_of": Call(lambda _: triggers.any_of, EACH, triggers.after_count(2)),

@@ -17,7 +17,7 @@ def graph(step: str, *, time: str = "event_time: {column: ts}", more: str = "") 
     return Pipeline.from_yaml_text(
         f"name: x\nsources: {{tx: {{memory: {{}}, schema: 'k string, v int, ts timestamp', {time}}}}}\n"
         f"steps:\n  out: {{from: tx, {step}}}\n{more}"
-    ).graph
+    )._graph
 
 
 def pane(

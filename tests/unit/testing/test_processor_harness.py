@@ -106,7 +106,7 @@ def test_every_pending_timer_fires_once_at_the_end_also_by_the_clock() -> None:
 
 def test_a_pipeline_takes_an_instance_and_a_timeout() -> None:
     tx = Pipeline("p").read("tx", connect.memory(), schema="k string, v int")
-    node = tx.key_by("k").process("n", Faultless(), timeout="2 seconds")._pipeline.graph["n"]
+    node = tx.key_by("k").process("n", Faultless(), timeout="2 seconds")._pipeline._graph["n"]
     assert "each call within 2 seconds" in node.description()
 
 

@@ -23,13 +23,13 @@ from headrace.steps.stateful.aggregate import Aggregate
 from headrace.triggers import Emission, Trigger
 from headrace.windows import Window
 from headrace.windows.declare import WindowAggregate
-from headrace.yaml import from_mapping, from_text
+from headrace.yaml import dump, from_mapping, from_text
 
 TX = f"sources: {{tx: {{feed: {{}}, schema: '{SCHEMA}', event_time: ts}}}}\n"
 
 
 def graph(text: str) -> Graph:
-    return Pipeline.from_yaml_text(dedent(text), file="p.yaml", name="p").graph
+    return Pipeline.from_yaml_text(dedent(text), file="p.yaml", name="p")._graph
 
 
 def feed() -> Connector:
@@ -49,7 +49,7 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
         "tx", connect.kafka(servers="localhost:9092", topic="payments"), format="json", schema=SCHEMA
     )
     timed = tx.event_time("ts", out_of_order="1 minute", idle="30 seconds")
-    big = timed.where("amount > 50", name="big")
+    big = timed.where("amount > 50", step_name="big")
     totals = (
         timed.key_by("card")
         .window(windows.tumbling("10 minutes"))
@@ -58,18 +58,18 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
     )
     homes = connect.files(path="homes.csv", format="csv", schema="card string, residence string")
     home = timed.lookup("home", homes, on="card")
-    big.union(home, name="both")
+    big.union(home, step_name="both")
     timed.distinct("unique", on=["id"], within="10 minutes")
     timed.route("split", foreign="country <> 'FI'", rest="true")
     query = "select country, count(*) n from tx group by country, window(ts, '1 hour')"
-    fraud.add(Sql("report", query, (("tx", timed._ref),), stateful=True))
+    fraud._add(Sql("report", query, (("tx", timed._ref),), stateful=True, windowed=True))
     totals.write("totals_table", connect.postgres(url="there", table="totals", key=["card", "window"]))
     totals.late.write("late_rows", connect.files(path="late/", format="json"), mode="append")
 
     loaded = Pipeline.from_yaml(document, environment={"PG": "there"})
 
-    assert loaded.graph == fraud.graph
-    assert loaded.check() == fraud.check()
+    assert loaded._graph == fraud._graph
+    assert loaded._plan() == fraud._plan()
 
 
 def test_a_source_reference_means_its_timed_stream() -> None:
@@ -83,14 +83,6 @@ def test_dead_letters_are_an_output_of_the_source() -> None:
         sinks: {bad: {from: tx.dead_letters, feed: {}}}
     """)
     assert actual["bad"].inputs == (Ref("tx", "dead_letters"),)
-
-
-def test_the_old_name_of_dead_letters_is_an_error_with_the_new_one() -> None:
-    with pytest.raises(DocumentError, match=r"`rejects` was renamed to `dead_letters`"):
-        graph("""\
-            sources: {tx: {kafka: {servers: s:1, topic: t}, format: text}}
-            sinks: {bad: {from: tx.rejects, feed: {}}}
-        """)
 
 
 def test_keys_of_a_step_apply_in_the_order_of_the_contract() -> None:
@@ -119,7 +111,7 @@ steps:
 sinks: {out: {from: totals, feed: {}}}
 """
     )
-    assert actual == pipeline.graph
+    assert actual == pipeline._graph
 
 
 def test_outputs_of_a_step_with_select_are_those_of_its_window() -> None:
@@ -212,13 +204,16 @@ def test_triggers(written: str, trigger: Trigger) -> None:
     )
 
 
-def test_late_rows_can_be_counted() -> None:
-    node = graph(
-        TX
-        + "steps: {t: {from: tx, window: {tumbling: 1 hour}, emit: {late_rows: count}, aggregate: {n: count(*)}}}"
-    )["t"]
+@pytest.mark.parametrize("keys", ["engine: native", "emit: {late_rows: count}"], ids=["now", "in 0.2"])
+def test_a_window_can_be_aggregated_by_spark(keys: str) -> None:
+    actual = graph(
+        "sources: {tx: {feed: {}, schema: ts timestamp, event_time: ts}}\n"
+        f"steps: {{t: {{from: tx, window: {{tumbling: 1 hour}}, {keys}, aggregate: {{n: count(*)}}}}}}"
+    )
+    node = actual["t"]
     assert isinstance(node, WindowAggregate)
-    assert node.emission == triggers.Emission.create(late_rows="count")
+    assert node.native
+    assert "{from: tx, window: {tumbling: 1 hour}, engine: native, aggregate: {n: count(*)}}" in dump(actual)
 
 
 def test_problems_of_the_plan_carry_the_lines_of_the_document() -> None:
@@ -298,7 +293,7 @@ def test_errors_in_a_plain_mapping_are_located_by_path() -> None:
 def test_a_byte_order_mark_and_carriage_returns_are_accepted(tmp_path: Path) -> None:
     document = tmp_path / "p.yaml"
     document.write_bytes(b"\xef\xbb\xbfname: p\r\nsources:\r\n  tx: {feed: {}, schema: a int}\r\n")
-    assert Pipeline.from_yaml(document).graph.places == {"tx": f"{document}:3:3"}
+    assert Pipeline.from_yaml(document)._graph.places == {"tx": f"{document}:3:3"}
 
 
 def test_variables_of_a_plain_mapping_are_replaced_inside_lists() -> None:

@@ -58,7 +58,7 @@ def pipeline(**options: object) -> Pipeline:
 def test_a_pattern_goes_to_a_document_and_back(options: dict[str, object]) -> None:
     original = pipeline(**options)
     loaded = Pipeline.from_yaml_text(original.to_yaml())
-    assert loaded.graph.of(Match) == original.graph.of(Match)
+    assert loaded._graph.of(Match) == original._graph.of(Match)
     jsonschema = pytest.importorskip("jsonschema")
     jsonschema.validate(YAML(typ="safe").load(original.to_yaml()), document_schema(["memory"]))
 
@@ -68,7 +68,7 @@ def test_a_step_that_matches_any_row_is_printed_in_its_short_form() -> None:
     rows = made.read("s", connect.memory(), schema="k string, ts timestamp").event_time("ts")
     rows.key_by("k").match("m", patterns.step("a").next("b", "k = a.k"), within="1 minute")
     assert "match: {steps: [a: true, b: {next: k = a.k}], within: 1 minute}" in made.to_yaml()
-    assert Pipeline.from_yaml_text(made.to_yaml()).graph == made.graph
+    assert Pipeline.from_yaml_text(made.to_yaml())._graph == made._graph
 
 
 def test_alternatives_and_numbers_are_printed_in_their_short_form() -> None:
@@ -79,7 +79,7 @@ def test_alternatives_and_numbers_are_printed_in_their_short_form() -> None:
     steps = YAML(typ="safe").load(made.to_yaml())["steps"]["m"]["match"]["steps"]
     assert list(steps[0].values()) == [{"where": {"either": [{"a": "k = 'a'"}, {"b": "k = 'b'"}]}}]
     assert steps[1] == {"c": {"followed_by": "k = 'c'", "times": 2}}
-    assert Pipeline.from_yaml_text(made.to_yaml()).graph == made.graph
+    assert Pipeline.from_yaml_text(made.to_yaml())._graph == made._graph
 
 
 WRONG = {

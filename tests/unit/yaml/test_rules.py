@@ -112,7 +112,7 @@ def pipeline(**options: object) -> Pipeline:
 def test_a_step_with_rules_goes_to_a_document_and_back(options: dict[str, object]) -> None:
     original = pipeline(**options)
     loaded = Pipeline.from_yaml_text(original.to_yaml())
-    assert loaded.graph.of(MatchRules) == original.graph.of(MatchRules)
+    assert loaded._graph.of(MatchRules) == original._graph.of(MatchRules)
     jsonschema = pytest.importorskip("jsonschema")
     from ruamel.yaml import YAML
 
@@ -121,13 +121,13 @@ def test_a_step_with_rules_goes_to_a_document_and_back(options: dict[str, object
 
 
 def test_explain_shows_the_table_of_rules() -> None:
-    text = str(explain(pipeline(longest="1 hour", measures="n double").check()))
+    text = str(explain(pipeline(longest="1 hour", measures="n double")._plan()))
     assert "the rules of rules.yaml, read at the start of each batch" in text
     assert "each within 1 hour at most" in text
     assert "kept for the `within` of their rule, 1 hour at most" in text
     assert "all rules run in one operator" in text
     assert "unrouted timeouts are counted and stored in files" in text
-    counted = str(explain(pipeline(timeouts="count").check()))
+    counted = str(explain(pipeline(timeouts="count")._plan()))
     assert "timeouts are only counted" in counted
     assert "unrouted late rows are counted and stored in files" in counted
     assert (

@@ -80,15 +80,15 @@ def _check_file(file: Path, *, spark: bool) -> _Result:
     except HeadraceError as error:
         return _Result(file, error.problems)
     problems = tuple(problem for pipeline in pipelines for problem in loading.check(pipeline))
-    problems += tuple(problem for pipeline in pipelines for problem in _rule_problems(pipeline.graph))
-    problems += tuple(problem for pipeline in pipelines for problem in _missing_inputs(pipeline.graph))
+    problems += tuple(problem for pipeline in pipelines for problem in _rule_problems(pipeline._graph))
+    problems += tuple(problem for pipeline in pipelines for problem in _missing_inputs(pipeline._graph))
     if spark and not problems:
-        problems = tuple(problem for pipeline in pipelines for problem in _analyse(pipeline.graph))
+        problems = tuple(problem for pipeline in pipelines for problem in _analyse(pipeline._graph))
     if problems:
         return _Result(file, problems)
-    warnings = tuple(warning for pipeline in pipelines for warning in warnings_of(pipeline.graph))
+    warnings = tuple(warning for pipeline in pipelines for warning in warnings_of(pipeline._graph))
     summaries = (
-        f"{p.name}, {count_of(len(p.graph.nodes), 'step')}, {count_of(len(p.graph.sinks), 'sink')}"
+        f"{p.name}, {count_of(len(p._graph.nodes), 'step')}, {count_of(len(p._graph.sinks), 'sink')}"
         for p in pipelines
     )
     return _Result(file, (), warnings, tuple(summaries))

@@ -78,4 +78,4 @@ def _patterns(file: Path, step: str, rule: str) -> str:
     from headrace.cli.terminal.pattern_drawings import diagrams_of
     from headrace.explain.pattern_svg import svg_of
 
-    return svg_of(diagrams_of(load_one(file, None).check(), step, rule, where=str(file)))
+    return svg_of(diagrams_of(load_one(file, None)._plan(), step, rule, where=str(file)))

@@ -71,7 +71,7 @@ def explain(
     if (step is not None or rule is not None) and not mermaid:
         word = "--step" if step is not None else "--rule"
         raise OptionError(f"{word} requires --mermaid", where="explain", hint="add --mermaid")
-    explanation = explained(load_one(file, pipeline).check())
+    explanation = explained(load_one(file, pipeline)._plan())
     graph = explanation.graph
     show_warnings(warnings_of(graph))
     plans = _physical(graph) if physical else {}

@@ -14,10 +14,15 @@ import typer
 
 from headrace.cli.options import (
     CheckpointDirectory,
+    Drain,
+    ModeWord,
+    Once,
     PipelineFile,
     PipelineName,
-    check_pacing,
+    RealTime,
+    UntilWord,
     flag,
+    pacing_of,
     parse_pairs,
 )
 from headrace.cli.terminal.errors import INTERRUPTED, show_warnings
@@ -27,7 +32,7 @@ from headrace.cli.terminal.summary import Summary
 from headrace.cli.terminal.views import View, view_for
 from headrace.connectors.base import Guarantee
 from headrace.durations import microseconds
-from headrace.errors import HeadraceError, OptionError
+from headrace.errors import HeadraceError
 from headrace.runtime.options import RunOptions, Until
 from headrace.runtime.progress.interrupts import Interrupts
 from headrace.streams.pipeline import Pipeline
@@ -40,17 +45,9 @@ if TYPE_CHECKING:
 def run(
     file: PipelineFile,
     *,
-    once: Annotated[
-        bool, flag("--once", help="Process the available input and exit; windows stay open for the next run.")
-    ] = False,
-    drain: Annotated[
-        bool,
-        flag(
-            "--drain",
-            help="Process the available input, then fire and close every window; ends the job for good.",
-        ),
-    ] = False,
-    finish: Annotated[bool, flag("--finish", help="Renamed to --drain.", hidden=True)] = False,
+    until: UntilWord = None,
+    once: Once = False,
+    drain: Drain = False,
     every: Annotated[
         str | None,
         typer.Option(
@@ -58,15 +55,8 @@ def run(
             help='Interval between micro-batches, as "10 seconds"; default: as fast as possible.',
         ),
     ] = None,
-    real_time: Annotated[
-        bool,
-        flag(
-            "--real-time",
-            help="Pass single rows from Kafka to Kafka within milliseconds, at least once; --every is then "
-            "the length of a batch, after which offsets and state are committed and the watermark advances; "
-            "default: 1 minute.",
-        ),
-    ] = False,
+    mode: ModeWord = None,
+    real_time: RealTime = False,
     fresh: Annotated[
         bool,
         flag(
@@ -111,9 +101,9 @@ def run(
 
     For example:
 
-    - `headrace run fraud.yaml --once`
+    - `headrace run fraud.yaml --until caught_up`, or `--once`
     - `headrace run fraud.py --every "5 seconds" --conf spark.driver.memory=2g`
-    - `headrace run fraud.yaml --real-time`
+    - `headrace run fraud.yaml --mode real_time`
     - `headrace run fraud.yaml --standby`
     """
     from headrace.checkpoints.directory import directory_of
@@ -122,16 +112,16 @@ def run(
     from headrace.plan.warnings import warnings_of
     from headrace.runtime.standby import StandbyRun
 
-    if finish:
-        raise OptionError("--finish was renamed", where="run", hint="write --drain")
-    check_pacing("run", once, drain, every, real_time)
+    pacing = pacing_of(
+        "run", once=once, drain=drain, until=until, every=every, real_time=real_time, mode=mode
+    )
     settings = parse_pairs(conf, where="--conf", example="spark.driver.memory=2g")
     period = microseconds(status_every, where="--status-every") / 1_000_000
     chosen = load_one(file, pipeline)
     arguments = {"checkpoint": checkpoint, "guarantee": guarantee, "master": master, "fresh": fresh}
     arguments |= {"standby": standby}
-    options = _combine(chosen, _pacing(once, drain, every, real_time), arguments, settings, quiet=quiet)
-    graph = chosen.check()
+    options = _combine(chosen, pacing, arguments, settings, quiet=quiet)
+    graph = chosen._plan()
     unused = [] if fresh else warn_of_unused_state(graph, directory_of(graph.name, options.checkpoint))
     show_warnings([*warnings_of(graph), *unused])
     view = view_for(chosen.name, period=period, quiet=quiet, json=json)
@@ -148,14 +138,6 @@ def run(
     view.end(Summary(chosen.name, ending, seconds, handle.status(), handle.directory.path, command, reason))
 
 
-def _pacing(once: bool, drain: bool, every: str | None, real_time: bool) -> dict[str, Any]:
-    """Return the options `until`, `mode` and `every`, or nothing if the command line sets none of them."""
-    if not (once or drain or every or real_time):
-        return {}
-    until: Until = "caught_up" if once else "drained" if drain else "stopped"
-    return {"until": until, "mode": "real_time" if real_time else "micro_batch", "every": every}
-
-
 def _combine(
     pipeline: Pipeline,
     pacing: dict[str, Any],
@@ -165,7 +147,7 @@ def _combine(
     quiet: bool,
 ) -> RunOptions:
     """Combine the options of a `run()` in the file with those of the command line, which take precedence."""
-    declared = pipeline.declared_run
+    declared = pipeline._declared_run
     options = declared.options if declared is not None else RunOptions()
     if declared is not None and not pacing and not quiet:
         print_message(

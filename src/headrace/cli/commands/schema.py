@@ -1,4 +1,4 @@
-"""`headrace schema`: print the JSON Schema of documents, or the options of connectors."""
+"""`headrace schema`: print the JSON Schema of documents; `headrace connectors`: the options of connectors."""
 
 from __future__ import annotations
 
@@ -23,19 +23,14 @@ Option = tuple[str, str, Any, FieldInfo]
 
 def schema(
     connectors: Annotated[
-        bool, flag("--connectors", help="List the connectors and their options instead.")
+        bool, flag("--connectors", hidden=True, help="The spelling of 0.2 for `headrace connectors`.")
     ] = False,
     connector: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="The options of one connector.",
-            autocompletion=lambda: list(registry.kinds()),
-        ),
+        str | None, typer.Option(hidden=True, help="The spelling of 0.2 for `headrace connectors KIND`.")
     ] = None,
-    json: AsJson = False,
+    json: Annotated[bool, flag("--json", hidden=True, help="With the options of connectors.")] = False,
 ) -> None:
-    """Print the JSON Schema of pipeline documents, or the options of connectors.
+    """Print the JSON Schema of pipeline documents.
 
     Editors validate and complete a document that begins with `# yaml-language-server:
     $schema=headrace.schema.json`.
@@ -43,14 +38,34 @@ def schema(
     For example:
 
     - `headrace schema > headrace.schema.json`
-    - `headrace schema --connector files`
     """
-    if not connectors and connector is None:
-        from headrace.yaml import document_schema
-
-        show_json(document_schema())
+    if connectors or connector is not None:
+        list_connectors(connector, json)
         return
-    models = [registry.connector(kind) for kind in ([connector] if connector else registry.kinds())]
+    from headrace.yaml import document_schema
+
+    show_json(document_schema())
+
+
+def list_connectors(
+    kind: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="The connector; default: all.",
+            autocompletion=lambda: list(registry.kinds()),
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List the connectors and their options.
+
+    For example:
+
+    - `headrace connectors`
+    - `headrace connectors kafka`
+    """
+    models = [registry.connector(name) for name in ([kind] if kind else registry.kinds())]
     if json:
         show_json([_plain(model) for model in models])
     else:

@@ -81,7 +81,7 @@ def state(
     from headrace.cli.loading import load_one
     from headrace.debugging.state import state_of
 
-    graph = load_one(file, pipeline).check()
+    graph = load_one(file, pipeline)._plan()
     directory = directory_of(graph.name, checkpoint)
     if rename is not None:
         _rename(graph, directory, rename)

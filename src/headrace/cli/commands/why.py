@@ -57,7 +57,7 @@ def why(
     from headrace.cli.terminal.render_why import lines_of
     from headrace.debugging.why import why_of
 
-    graph = load_one(file, pipeline).check()
+    graph = load_one(file, pipeline)._plan()
     directory = directory_of(graph.name, checkpoint)
     answers = why_of(
         graph, directory, key=key or [], step=step, rule=rule, rows=rows, read_input=not no_input

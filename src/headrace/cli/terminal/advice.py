@@ -13,9 +13,6 @@ from headrace.streams.rows import Rows
 _ORDER = {
     "emit": "emit(...) comes after window(...)",
     "aggregate": "aggregate(...) comes after key_by(...) or window(...)",
-    "late": "late rows are an output of windows and of distinct(within=...)",
-    "dead_letters": "dead letters are an output of read(...), before any other step",
-    "rejects": "`.rejects` was renamed to `.dead_letters`",
 }
 
 

@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PlainValidator, SecretStr, WithJsonSchema
 
+from headrace.access.options import ClientSettings
 from headrace.connectors.base import Carries, Guarantee, Reader, Role, WriteMode, Writer
 from headrace.connectors.delta.columns import find_problem
 from headrace.connectors.delta.location import Location
@@ -29,6 +30,20 @@ from headrace.connectors.options import DurationOption, NamesOption, PathOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.table import mode_problem
 from headrace.schemas.fields import Schema
+
+_SETTING_NAMES = """
+    access_key_id account_key account_name allow_http allow_http1 aws_access_key_id aws_allow_http
+    aws_conditional_put aws_default_region aws_endpoint aws_endpoint_url aws_region aws_s3_addressing_style
+    aws_s3_allow_unsafe_rename aws_s3_locking_provider aws_secret_access_key aws_session_token
+    aws_skip_signature aws_virtual_hosted_style_request azure_client_id azure_client_secret
+    azure_storage_account_key azure_storage_account_name azure_storage_client_id azure_storage_client_secret
+    azure_storage_sas_key azure_storage_sas_token azure_storage_tenant_id azure_tenant_id bucket client_id
+    client_secret conditional_put connect_timeout container_name default_region delta_dynamo_table_name
+    endpoint endpoint_url google_service_account_key region sas_key sas_token secret_access_key
+    service_account_key session_token skip_signature tenant_id timeout virtual_hosted_style_request
+"""
+_SETTINGS = frozenset(_SETTING_NAMES.split())
+"""Settings of object stores that name no file."""
 
 
 def _parse_start(start: Any) -> Any:
@@ -87,7 +102,7 @@ class DeltaLake(DriverSource):
     path: PathOption = Field(
         description="The table's directory, or its address in an object store: `s3://lake/totals`"
     )
-    storage: Mapping[str, SecretStr] = Field(
+    storage: Annotated[Mapping[str, SecretStr], ClientSettings(_SETTINGS)] = Field(
         default={},
         description="Settings of the object store, such as `AWS_ENDPOINT_URL`; default: those of the "
         "environment",

@@ -11,18 +11,19 @@ After a crash before 1, the next open removes the invisible parts; after a crash
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.connectors import flatten
 from headrace.connectors.base import WriteContext, require_open
+from headrace.connectors.durable_files import HINT
 from headrace.connectors.failpoints import reach
 from headrace.connectors.files.ledger import LedgerLog
 from headrace.connectors.files.store import HadoopStore, LocalStore, Store, local_path, spark_path
 from headrace.connectors.ledger import Ledger, LedgerEntry, LedgerWriter
-from headrace.errors import DeliveryError, did_you_mean
+from headrace.errors import DamagedFileError, DeliveryError, did_you_mean
 from headrace.spark.gateway import GatewayError, session_of_thread
 from headrace.spark.row_counter import RowCounter
 
@@ -37,12 +38,16 @@ _FILE_EXCEPTION = re.compile(r"\b(?:java\.n?io|org\.apache\.hadoop)\.[\w.$]*Exce
 """Exceptions of file systems in the JVM."""
 
 
+Moves = tuple[tuple[str, str], ...]
+"""The staged and the visible name of each file."""
+
+
 @dataclass(frozen=True)
 class _Parts:
     """The files of a staged epoch, relative to the target directory."""
 
     rows: int
-    moves: tuple[tuple[str, str], ...]
+    moves: Moves
 
 
 class FilesWriter(LedgerWriter):
@@ -62,7 +67,7 @@ class FilesWriter(LedgerWriter):
         with self._translate_errors(f"{self._root} cannot be written to"):
             if local_path(self._root) is None:
                 self._store = HadoopStore(session_of_thread(), self._root)
-            log = LedgerLog(self._store, f"{self._root}/{self._internal_directory}/log")
+            log = LedgerLog(self._store, f"{self._root}/{self._internal_directory}/log", self._is_needed)
             self._ledger = Ledger(log, context, self._root)
             committed = self._ledger.take_over(self._roll_forward)
             reach("files.fenced")
@@ -85,7 +90,7 @@ class FilesWriter(LedgerWriter):
         if epoch <= self._active_ledger.last_epoch:
             return
         with self._translate_errors(f"epoch {epoch} cannot be committed to {self._root}"):
-            entry = self._active_ledger.commit(epoch, {"moves": staged.moves})
+            entry = self._active_ledger.commit(epoch, {"moves": self._describe(staged.moves)})
             reach("files.manifest")
             self._make_visible(entry)
             self._store.remove(f"{self._root}/{self._internal_directory}/staging/{entry.token}-{epoch}")
@@ -94,18 +99,38 @@ class FilesWriter(LedgerWriter):
     def close(self) -> None:
         self._context = None
 
+    def _describe(self, moves: Moves) -> Sequence[Sequence[str | int]]:
+        """Return what the ledger stores of the files of an epoch: their names."""
+        return moves
+
+    def _is_needed(self, entry: LedgerEntry) -> bool:
+        """Return True for an old entry of the ledger that is still read."""
+        return False
+
     def _roll_forward(self, entry: LedgerEntry) -> None:
         """Complete the commit of an earlier run."""
+        staging = f"{self._root}/{self._internal_directory}/staging"
+        unfinished = self._store.names(staging)
+        for source, target, *_ in entry.detail.get("moves", ()):
+            # Its directory is removed after the last move; later, readers may remove visible files.
+            directory = source.removeprefix(f"{self._internal_directory}/staging/").partition("/")[0]
+            if directory in unfinished and not any(map(self._exists, (source, target))):
+                what = f"the file is missing: it has rows of a committed epoch, to be moved to {target}"
+                raise DamagedFileError(what, where=f"{self._root}/{source}", hint=HINT)
         self._make_visible(entry)
         reach("files.rolled_forward")
 
+    def _exists(self, name: str) -> bool:
+        directory, _, file = f"{self._root}/{name}".rpartition("/")
+        return file in self._store.names(directory)
+
     def _make_visible(self, entry: LedgerEntry) -> None:
         """Move the files of an epoch to their visible names; files that have been moved are skipped."""
-        for source, target in entry.detail.get("moves", ()):
+        for source, target, *_ in entry.detail.get("moves", ()):
             self._store.move(f"{self._root}/{source}", f"{self._root}/{target}")
             reach("files.shown")
 
-    def _moves(self, directory: str, epoch: int, rows: int) -> tuple[tuple[str, str], ...]:
+    def _moves(self, directory: str, epoch: int, rows: int) -> Moves:
         context = self._active_context
         parts = [
             name

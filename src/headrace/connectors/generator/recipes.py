@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from headrace.access.options import SqlExpression
 from headrace.connectors.generator.base import NUMBER, Draw, Recipe, literal
 from headrace.connectors.options import DurationOption
 from headrace.durations import microseconds
 from headrace.errors import did_you_mean
 from headrace.formats.option_problems import first_problem
 
-_VARIABLE = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|\bnumber\b|\brandom\b(?!\s*\()")
+_VARIABLE = re.compile(r"'(?:[^'\\]|\\.)*(?:'|\\?\Z)|`[^`]*(?:`|\Z)|\bnumber\b|\brandom\b(?!\s*\()")
 
 
 class RowNumber(Recipe):
@@ -194,7 +195,7 @@ class Sql(Recipe):
     name: ClassVar[str] = "sql"
     type: ClassVar[str] = "string"
     main: ClassVar[str] = "of"
-    of: str = Field(min_length=1, description="The expression")
+    of: Annotated[str, SqlExpression()] = Field(min_length=1, description="The expression")
 
     def value(self, draw: Draw) -> str:
         variables = {"number": NUMBER, "random": draw.uniform()}

@@ -20,6 +20,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, SecretStr, model_validator
 
+from headrace.access.options import Address
 from headrace.connectors.base import Load, ReadContext, Role
 from headrace.connectors.extras import require_package
 from headrace.connectors.lookups import KeyTable, LookupContext
@@ -35,9 +36,13 @@ _PUSH = ("path", "max_body", "rate_limit", "body_timeout")
 _PULL = ("every", "cursor", "cursor_parameter")
 _REQUESTS = ("items", "headers", "timeout", "retry_timeout")
 
-_PollOption = Annotated[str, url_check("http", "https", expected="an address such as http://host/items")]
+_PollOption = Annotated[
+    str, Address(), url_check("http", "https", expected="an address such as http://host/items")
+]
 _LookupOption = Annotated[
-    NameTemplateOption, url_check("http", "https", expected="an address such as https://host/cards/{card}")
+    NameTemplateOption,
+    Address(),
+    url_check("http", "https", expected="an address such as https://host/cards/{card}"),
 ]
 
 

@@ -19,16 +19,18 @@ The jars (10 MB) are downloaded from Maven Central when a pipeline with Kafka st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from headrace.access.options import Servers
 from headrace.connectors.base import Guarantee, Reader, Role, Writer
 from headrace.connectors.kafka import subscription
 from headrace.connectors.kafka.errors import translate_error
 from headrace.connectors.kafka.options import (
     METADATA,
     AssignOption,
+    ClientSettingsOption,
     Sasl,
     SettingsOption,
     StartOption,
@@ -71,7 +73,9 @@ class Kafka(MetadataSource):
     jars: ClassVar[tuple[str, ...]] = ("kafka",)
     replayable: ClassVar[bool] = True
 
-    servers: str = Field(description="The bootstrap servers: host:port, several with commas")
+    servers: Annotated[str, Servers()] = Field(
+        description="The bootstrap servers: host:port, several with commas"
+    )
     topic: str | None = Field(default=None, description="The topic")
     topics: SourceOption[NamesOption] = Field(default=(), description="Several topics, read as one source")
     pattern: SourceOption[str | None] = Field(
@@ -167,7 +171,7 @@ class Kafka(MetadataSource):
         default="30 seconds",
         description="The timeout of a request; a sink retries a record for four times as long",
     )
-    settings: SettingsOption = Field(
+    settings: ClientSettingsOption = Field(
         default={}, description="Other settings of Kafka's clients, such as `{client.id: fraud}`"
     )
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, SecretStr, WithJsonSchema
 
+from headrace.access.options import ClientSettings, FilePath
 from headrace.connectors.network.tls import TlsFiles
 
 METADATA = {
@@ -29,6 +30,23 @@ RESERVED = (
 )  # fmt: skip
 """Settings of the clients that the connector sets, for its options or its guarantee."""
 
+_ACCEPTED = (
+    "allow.auto.create.topics", "batch.size", "buffer.memory", "check.crcs", "client.dns.lookup", "client.id",
+    "client.rack", "connections.max.idle.ms", "default.api.timeout.ms", "delivery.timeout.ms",
+    "exclude.internal.topics", "fetch.max.bytes", "fetch.max.wait.ms", "fetch.min.bytes", "group.instance.id",
+    "heartbeat.interval.ms", "linger.ms", "max.block.ms", "max.in.flight.requests.per.connection",
+    "max.partition.fetch.bytes", "max.poll.interval.ms", "max.poll.records", "max.request.size",
+    "metadata.max.age.ms", "metadata.max.idle.ms", "metadata.recovery.strategy", "metrics.num.samples",
+    "metrics.recording.level", "metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable",
+    "partitioner.availability.timeout.ms", "partitioner.ignore.keys", "receive.buffer.bytes",
+    "reconnect.backoff.max.ms", "reconnect.backoff.ms", "request.timeout.ms", "retries",
+    "retry.backoff.max.ms", "retry.backoff.ms", "send.buffer.bytes", "session.timeout.ms",
+    "socket.connection.setup.timeout.max.ms", "socket.connection.setup.timeout.ms",
+    "ssl.endpoint.identification.algorithm", "compression.gzip.level", "compression.lz4.level",
+    "compression.zstd.level",
+)  # fmt: skip
+"""Settings of the clients that name neither a class nor a file nor a host; others need `--allow-code`."""
+
 OFFSET_METADATA = "headrace"
 """The metadata of offsets that a pipeline commits, which mark its consumer group."""
 
@@ -42,7 +60,9 @@ class Tls(TlsFiles):
     True
     """
 
-    key: str | None = Field(default=None, description="A file with this client's private key, in PKCS #8")
+    key: Annotated[str, FilePath()] | None = Field(
+        default=None, description="A file with this client's private key, in PKCS #8"
+    )
 
 
 class Sasl(BaseModel):
@@ -150,3 +170,5 @@ AssignOption = Annotated[Mapping[str, Sequence[int]], PlainValidator(_parse_assi
 SettingsOption = Annotated[
     Mapping[str, str | int | bool], PlainValidator(_parse_settings), WithJsonSchema(_MAPPING)
 ]
+ClientSettingsOption = Annotated[SettingsOption, ClientSettings(frozenset(_ACCEPTED))]
+"""Settings of Kafka's clients; a restricted service accepts some of them."""

@@ -12,10 +12,13 @@ those that it has accepted.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import os
+from typing import Annotated, ClassVar, Self
 
-from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError, field_validator, model_validator
 
+from headrace.access.addresses import check_hosts
+from headrace.access.options import Address
 from headrace.connectors.base import Guarantee, Reader, Role, Writer
 from headrace.connectors.driver_source import DriverSource
 from headrace.connectors.extras import require_package
@@ -56,7 +59,7 @@ class Kinesis(DriverSource, MetadataSource):
 
     stream: str = Field(min_length=1, description="The name of the stream")
     region: str | None = Field(default=None, min_length=1, description="The region; default: `AWS_REGION`")
-    endpoint: str | None = Field(
+    endpoint: Annotated[str, Address()] | None = Field(
         default=None, description="The URL of another server with the interface of Kinesis"
     )
     start: SourceOption[str] = Field(
@@ -100,6 +103,12 @@ class Kinesis(DriverSource, MetadataSource):
         if endpoint is not None and not endpoint.startswith(("http://", "https://")):
             raise ValueError("expected http://host:port")
         return endpoint
+
+    @model_validator(mode="after")
+    def _check_host(self) -> Self:
+        if self.endpoint is None:
+            check_hosts([f"kinesis.{self.region or os.environ.get('AWS_REGION')}.amazonaws.com"])
+        return self
 
     @property
     def service(self) -> KinesisService:

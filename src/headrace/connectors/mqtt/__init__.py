@@ -14,10 +14,11 @@ messages.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from headrace.access.options import Address
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
@@ -60,7 +61,9 @@ class Mqtt(LoggedSource):
         "content_type": "string",
     }
 
-    url: str = Field(description="The broker: `mqtt://host:1883`, or with TLS `mqtts://host:8883`")
+    url: Annotated[str, Address(frozenset())] = Field(
+        description="The broker: `mqtt://host:1883`, or with TLS `mqtts://host:8883`"
+    )
     topics: SourceOption[NamesOption] = Field(
         default=(), description="The topic filters to subscribe to, such as `building/+/temperature`"
     )

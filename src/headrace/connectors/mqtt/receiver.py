@@ -34,6 +34,8 @@ class MqttReceiver:
         client_id = options.client_id or f"headrace-{context.pipeline}-{context.source}"
         self._connection = BrokerConnection(options, client_id, persistent=options.session == "persistent")
         self._subscriptions = Path(context.directory) / "subscriptions.json"
+        self._recorded: dict[str, int] = {}
+        """The subscriptions of the session at the broker."""
         self._log: WriteAheadLog | None = None
         self._stopped = threading.Event()
         self._arrivals = Arrivals(self._stopped)
@@ -42,7 +44,7 @@ class MqttReceiver:
         self._watch = threading.Thread(target=self._watch_connection, name="headrace-mqtt", daemon=True)
 
     def start(self, log: WriteAheadLog) -> None:
-        self._log = log
+        self._log, self._recorded = log, read_json(self._subscriptions, {})
         connection = self._connection
         connection.on_connect = self._subscribe
         connection.client.on_delivery = self._receive
@@ -68,12 +70,11 @@ class MqttReceiver:
     def _subscribe(self, session_present: bool) -> None:
         """Subscribe unless the broker has the subscriptions: a new one would send retained messages again."""
         wanted = self._wanted_subscriptions
-        recorded = read_json(self._subscriptions, {})
-        if session_present and recorded == wanted:
+        if session_present and self._recorded == wanted:
             self._subscribed.set()
             return
         client = self._connection.client
-        if session_present and (obsolete := [item for item in recorded if item not in wanted]):
+        if session_present and (obsolete := [item for item in self._recorded if item not in wanted]):
             client.unsubscribe(obsolete)
         client.subscribe(list(wanted.items()))
 
@@ -91,6 +92,7 @@ class MqttReceiver:
         ]
         if not self._refused_filters:
             write_json(self._subscriptions, wanted)
+            self._recorded = wanted
         self._subscribed.set()
 
     def _await_subscription(self) -> None:

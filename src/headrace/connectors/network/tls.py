@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ssl
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from headrace.access.options import FilePath
 from headrace.errors import SetupError
+
+_File = Annotated[str, FilePath()]
 
 
 class TlsFiles(BaseModel):
@@ -18,11 +22,11 @@ class TlsFiles(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ca: str | None = Field(
+    ca: _File | None = Field(
         default=None, description="A file with the certificates of the authorities that sign the server's"
     )
-    certificate: str | None = Field(default=None, description="A file with this client's certificate chain")
-    key: str | None = Field(default=None, description="A file with this client's private key")
+    certificate: _File | None = Field(default=None, description="A file with this client's certificate chain")
+    key: _File | None = Field(default=None, description="A file with this client's private key")
     key_password: SecretStr | None = Field(default=None, description="The password of the private key")
     verify_host: bool = Field(
         default=True, description="Check that the certificate is for the name of the host"

@@ -9,7 +9,6 @@ import pyarrow
 
 from headrace.connectors.driver_source import Offset
 from headrace.connectors.driver_source.splits import encode_split
-from headrace.connectors.durable_files import write_durably
 from headrace.connectors.failpoints import reach
 from headrace.connectors.options import seconds_of
 from headrace.connectors.postgres_cdc import slot
@@ -67,7 +66,8 @@ class CdcEnumerator:
         )
 
     def splits(self, start: Offset, end: Offset) -> list[bytes]:
-        splits = [self._record.part(number).read_bytes() for number in range(start["part"], end["part"])]
+        parts = range(start["part"], end["part"])
+        splits = self._session.translate(lambda: [self._record.read_part(number) for number in parts])
         if end["lsn"] > start["lsn"]:
             rows = self._session.translate(
                 lambda: change_rows(self._table, self._transactions(start["lsn"], end["lsn"]))
@@ -94,7 +94,7 @@ class CdcEnumerator:
                 hint="if no other pipeline reads it: "
                 f"select pg_drop_replication_slot('{name}'); else choose another name, slot=...",
             )
-        self._record = self._record.update(slot=name)
+        self._record = self._record.update(slot=name, sealed=True)
         self._record.clear_snapshot()
         slot.drop(session, name)
         self._publish(session)
@@ -113,7 +113,7 @@ class CdcEnumerator:
         parts = 0
         for parts, rows in enumerate(chunks, 1):
             encoded = snapshot_rows(self._table, rows, (parts - 1) * slot.FETCH_ROWS, begins)
-            write_durably(self._record.part(parts - 1), _encode(self._table, encoded))
+            self._record.store_part(parts - 1, _encode(self._table, encoded))
         return parts
 
     def _publish(self, session: Session) -> None:

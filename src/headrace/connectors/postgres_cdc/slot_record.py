@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from headrace.connectors.durable_files import read_json, write_json
+from headrace.connectors.durable_files import HINT, read_json, write_durably, write_json
+from headrace.errors import DamagedFileError
+from headrace.sealed_files import seal, unseal
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class SlotRecord:
     """The slot's position when it was created."""
     parts: int = 0
     """The number of snapshot files."""
+    sealed: bool = False
+    """True if the snapshot files are sealed; those of version 0.2 are not."""
     confirmed: int = 0
     """The highest position that may have been confirmed to the server."""
 
@@ -50,6 +54,25 @@ class SlotRecord:
     def part(self, number: int) -> Path:
         """Return the path of a snapshot file."""
         return self.snapshot / f"{number:06d}.arrow"
+
+    def store_part(self, number: int, split: bytes) -> None:
+        """Write a snapshot file durably."""
+        path = self.part(number)
+        write_durably(path, seal(split, path))
+
+    def read_part(self, number: int) -> bytes:
+        """Read a snapshot file.
+
+        Raises:
+            DamagedFileError: it is damaged or missing.
+        """
+        path = self.part(number)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            what = f"the file is missing: it has rows of the snapshot of the slot `{self.slot}`"
+            raise DamagedFileError(what, where=str(path), hint=HINT) from None
+        return unseal(content, path, hint=HINT) if self.sealed else content
 
     def clear_snapshot(self) -> None:
         """Remove snapshot files that a run left when it was killed."""

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
+from headrace.access.options import Address
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
@@ -29,7 +30,17 @@ from headrace.connectors.templates import TemplateOption, template_columns
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource, QuietOption
 
-_Url = Annotated[str, url_check("amqp", "amqps", expected="`amqp://user:password@host:5672/vhost`")]
+_PARAMETER_NAMES = """
+    backpressure_detection blocked_connection_timeout channel_max connection_attempts frame_max heartbeat
+    locale retry_delay socket_timeout stack_timeout
+"""
+_PARAMETERS = frozenset(_PARAMETER_NAMES.split())
+"""Parameters of the client's URLs that name no file."""
+_Url = Annotated[
+    str,
+    Address(_PARAMETERS, default_host="localhost"),
+    url_check("amqp", "amqps", expected="`amqp://user:password@host:5672/vhost`"),
+]
 
 
 class RabbitMQ(LoggedSource):

@@ -19,6 +19,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from headrace.access.options import Address
 from headrace.connectors.base import (
     Carries,
     Connector,
@@ -41,6 +42,12 @@ _SINKS = ("stream", "hash", "sorted_set", "channel")
 _HashOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"sink", "table"}))]
 _TableOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"table"}))]
 _StreamOption = Annotated[NameTemplateOption | None, AppliesTo(frozenset({"source", "sink"}))]
+
+_PARAMETER_NAMES = """
+    client_name db health_check_interval protocol socket_connect_timeout socket_timeout username
+"""
+_PARAMETERS = frozenset(_PARAMETER_NAMES.split())
+"""Parameters of the client's URLs that name no file."""
 
 
 class Redis(DriverSource, MetadataSource):
@@ -69,7 +76,9 @@ class Redis(DriverSource, MetadataSource):
     )
     concurrent_readers: ClassVar[bool] = False
 
-    url: str = Field(description="The server: `redis://user:password@host:6379/0`, with TLS `rediss://`")
+    url: Annotated[str, Address(_PARAMETERS, default_host="localhost")] = Field(
+        description="The server: `redis://user:password@host:6379/0`, with TLS `rediss://`"
+    )
     stream: _StreamOption = Field(
         default=None, description="The stream; a sink may compute it: `orders:{country}`"
     )
@@ -161,6 +170,11 @@ class Redis(DriverSource, MetadataSource):
         names = (self.stream, self.hash, self.sorted_set, self.member, self.channel)
         columns = [column for name in names if name for column in template_columns(name)]
         return tuple(dict.fromkeys([*columns, *([self.score] if self.score else [])]))
+
+    @property
+    def row_key(self) -> tuple[str, ...]:
+        names = (self.hash, self.json_, *((self.sorted_set, self.member) if self.sorted_set else ()))
+        return tuple(dict.fromkeys(column for name in names if name for column in template_columns(name)))
 
     @property
     def carries(self) -> Carries:

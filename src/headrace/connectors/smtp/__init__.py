@@ -7,10 +7,11 @@ show it once.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, SecretStr, field_validator, model_validator
 
+from headrace.access.options import Host
 from headrace.connectors.base import Connector, Guarantee, Role, Writer
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.network.tls import TlsFiles
@@ -42,7 +43,7 @@ class Smtp(Connector):
     delivers: ClassVar[Guarantee] = "at_least_once"
     append_only: ClassVar[str] = "a mail"
 
-    host: str = Field(min_length=1, description="The host of the server")
+    host: Annotated[str, Host()] = Field(min_length=1, description="The host of the server")
     port: int = Field(default=25, ge=1, le=65535, description="Its port: 25, 587, or with TLS 465")
     sender: str = Field(alias="from", min_length=1, description="The address of the sender")
     to: NamesOption = Field(description="The recipients; `{column}` is the value of a column")

@@ -8,10 +8,11 @@ server sends them again. Meant for tests, demonstrations and small feeds; use a 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from headrace.access.options import Host
 from headrace.connectors.base import Guarantee, ReadContext, Role
 from headrace.connectors.options import DurationOption
 from headrace.connectors.write_ahead_log import Receiver
@@ -33,7 +34,9 @@ class Socket(LoggedSource):
     received_guarantee: ClassVar[Guarantee] = "exactly_once"
     replay_assumption: ClassVar[str] = "the server sends lines again that were not on disk when a run died"
 
-    host: str = Field(default="localhost", min_length=1, description="The server's name or address")
+    host: Annotated[str, Host()] = Field(
+        default="localhost", min_length=1, description="The server's name or address"
+    )
     port: int = Field(ge=1, le=65535, description="The server's port")
     reconnect: DurationOption = Field(default="1 second", description="The pause before a reconnect")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
+from headrace.access.options import Address
 from headrace.connectors.base import (
     Carries,
     Guarantee,
@@ -23,6 +24,15 @@ from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.dialect import Dialect
 from headrace.connectors.sql.table import mode_problem
 from headrace.errors import without_passwords
+
+_PARAMETER_NAMES = """
+    application_name channel_binding client_encoding connect_timeout dbname gssencmode keepalives
+    keepalives_count keepalives_idle keepalives_interval load_balance_hosts options password port
+    require_auth sslmode sslnegotiation sslsni ssl_max_protocol_version ssl_min_protocol_version
+    target_session_attrs tcp_user_timeout user
+"""
+_PARAMETERS = frozenset(_PARAMETER_NAMES.split())
+"""Parameters of libpq that name neither a file nor a host; MySQL's client reads none."""
 
 
 class DatabaseTable(DriverSource):
@@ -129,7 +139,9 @@ class ServerAddress(DriverSource):
     accepts_dsn: ClassVar[bool] = False
     """True if the client also accepts addresses that are not URLs."""
 
-    url: str = Field(description="The address: `<kind>://user:password@host:port/database`")
+    url: Annotated[str, Address(_PARAMETERS)] = Field(
+        description="The address: `<kind>://user:password@host:port/database`"
+    )
     retry_timeout: RetryTimeoutOption = "1 minute"
 
     @field_validator("url")

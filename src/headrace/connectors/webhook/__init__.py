@@ -8,11 +8,12 @@ sent again, by which the receiver can remove duplicates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
+from headrace.access.options import Address
 from headrace.connectors.base import Connector, Guarantee, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
@@ -44,7 +45,7 @@ class Webhook(Connector):
     delivers: ClassVar[Guarantee] = "at_least_once"
     append_only: ClassVar[str] = "a receiver"
 
-    url: TemplateOption = Field(
+    url: Annotated[TemplateOption, Address()] = Field(
         description="The address, `https://host/path`; `{column}` in path and query is the value of a column"
     )
     batch: int | None = Field(

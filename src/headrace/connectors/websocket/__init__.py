@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, SecretStr, model_validator
 
+from headrace.access.options import Address
 from headrace.connectors.base import Guarantee, ReadContext, Role, Writer
 from headrace.connectors.extras import require_package
 from headrace.connectors.message_sink import MessageWriter
@@ -27,7 +28,7 @@ from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.options import LoggedSource, QuietOption
 
-_Url = Annotated[str, url_check("ws", "wss", expected="`ws://host/path` or `wss://host/path`")]
+_Url = Annotated[str, Address(), url_check("ws", "wss", expected="`ws://host/path` or `wss://host/path`")]
 
 
 class WebSocket(LoggedSource):

@@ -5,7 +5,8 @@ acknowledges it once the log has stored it durably. Queries read the log, so an 
 crash. Records are removed after the epoch that contains them is committed.
 
 A connector that uses the log derives its options from `LoggedSource` (`write_ahead_log.options`) and
-returns a `Receiver`. The log itself is a `WriteAheadLog` (`write_ahead_log.log`).
+returns a `Receiver`. The log itself is a `WriteAheadLog` (`write_ahead_log.log`); `write_ahead_log.recovery`
+opens its files, and checks them without a run (`verify`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headrace.connectors.driver_source import Offset
-from headrace.connectors.retry import portable_error
+from headrace.connectors.retry import portable_error, problem_of
 from headrace.connectors.write_ahead_log import Receiver
 from headrace.connectors.write_ahead_log.log import WriteAheadLog
 from headrace.errors import HeadraceError, Problem
@@ -40,12 +40,13 @@ class LogEnumerator:
 
     def latest(self, start: Offset) -> Offset:
         position: int = start["position"]
-        self._check_position(position)
+        self._check_range(position, position)
         self._log.release(position)
         end = self._translate(lambda: self._log.plan(position, self._max_per_batch, self._final))
         return {"position": end}
 
     def splits(self, start: Offset, end: Offset) -> list[bytes]:
+        self._check_range(start["position"], end["position"])
         slices = self._translate(lambda: list(self._log.read(start["position"], end["position"])))
         return [_POSITION.pack(position) + records for position, records in slices]
 
@@ -56,18 +57,25 @@ class LogEnumerator:
         self._log.close()  # first: a receiver that waits for room in a full log could not stop
         self._receiver.stop()
 
-    def _check_position(self, position: int) -> None:
-        """Raise an error if the checkpoint and the log do not belong together."""
-        if position > self._log.end:
-            what = f"the checkpoint is at message {position}, but the write-ahead log ends at {self._log.end}"
-            hint = "restore the directory of the pipeline as a whole, or start over with --fresh"
-            raise portable_error(Problem(self._source, what, hint))
+    def _check_range(self, start: int, end: int) -> None:
+        """Raise an error if the log does not have the records that the checkpoint expects."""
+        if end > self._log.end:
+            what = f"the checkpoint is at message {end}, but the write-ahead log ends at {self._log.end}"
+        elif start < self._log.delivered:
+            what = (
+                f"the checkpoint is at message {start}, but the write-ahead log has removed the messages "
+                f"before {self._log.delivered}, which were delivered: the checkpoint is an older version"
+            )
+        else:
+            return
+        hint = "restore the directory of the pipeline as a whole, or start over with --fresh"
+        raise portable_error(Problem(self._source, what, hint))
 
     def _translate(self, action: Callable[[], _Result]) -> _Result:
         """Run an action; raise its failure as an error of the source that survives Spark's stack traces."""
         try:
             return action()
         except HeadraceError as error:
-            raise portable_error(Problem(self._source, error.what, error.hint)) from error
+            raise portable_error(problem_of(error, self._source)) from error
         except Exception as error:
             raise portable_error(Problem(self._source, str(error) or type(error).__name__)) from error

@@ -27,8 +27,9 @@ from headrace.connectors.write_ahead_log import (
     Overflow,
 )
 from headrace.connectors.write_ahead_log.counters import Counters
-from headrace.connectors.write_ahead_log.deduplication import MessageIds
 from headrace.connectors.write_ahead_log.records import decode, encode
+from headrace.connectors.write_ahead_log.recovery import open_files
+from headrace.connectors.write_ahead_log.segments import Segment
 from headrace.connectors.write_ahead_log.store import RecordStore
 from headrace.errors import SourceError
 
@@ -59,6 +60,8 @@ class _Waiting:
     """Records that are not on disk yet, and the function to call when they are durable."""
 
     records: list[bytes]
+    ids: list[str]
+    """The message ids that were not known before."""
     size: int
     done: Callable[[], None]
 
@@ -79,15 +82,17 @@ class WriteAheadLog:
         """Open the log of a directory, with the records that earlier runs left.
 
         Raises:
-            SourceError: a file of the log is damaged.
+            DamagedFileError: a file of the log is damaged or missing; nothing was changed.
         """
         self._directory, self._settings = directory, settings or LogSettings()
         segment = min(self._settings.limit // _MIN_SEGMENTS, _MAX_SEGMENT_BYTES)
-        self._store = RecordStore(directory, segment)
-        self._counters = Counters.read(directory)
-        self._ids = MessageIds(directory)
+        files = open_files(directory)
+        self._store = RecordStore(files.segments, segment)
+        self._counters, self._ids, self._acknowledged = files.counters, files.ids, files.acknowledged
         self._ids.update(self._stored_ids())
         self._end = self._store.end
+        # Spark may replay an epoch before it plans one, so no stored record may be dropped until then.
+        self._replayable = self._end
         self._delivered = self._store.first
         self._changed = threading.Condition()
         self._queue: deque[_Waiting] = deque()
@@ -108,6 +113,11 @@ class WriteAheadLog:
     def end(self) -> int:
         """The position after the newest durable record."""
         return self._end
+
+    @property
+    def delivered(self) -> int:
+        """The position up to which records were removed because they were delivered."""
+        return self._counters.delivered
 
     @property
     def failed(self) -> bool:
@@ -170,15 +180,16 @@ class WriteAheadLog:
             self._counters.received += len(messages)
             records = [record for message, record in encoded if not self._is_duplicate(message)]
             self._counters.duplicates += len(messages) - len(records)
-            size = sum(map(len, records))
+            size = self._store.size_of(records)
             if size > self._settings.limit // 2:
                 self._counters.too_large += len(records)
                 raise MessageTooLargeError
             if not self._make_room(size, timeout):
                 self._count_rejected(len(records))
                 return False
-            self._ids.update(message.id for message in messages if message.id is not None)
-            self._enqueue(_Waiting(records, size, done))
+            ids = [message.id for message in messages if message.id is not None]
+            self._enqueue(_Waiting(records, [each for each in ids if each not in self._ids], size, done))
+            self._ids.update(ids)
         return True
 
     def await_room(self, size: int, timeout: float) -> bool:
@@ -209,6 +220,7 @@ class WriteAheadLog:
             available = self._end if final is None else min(self._end, final)
             end = max(start, min(available, start + limit))
             end = self._store.limit_bytes(start, end, _EPOCH_BYTES)
+            self._replayable = start
             if end > self._counters.planned:
                 self._counters.planned = end
                 self._counters.store(self._directory)
@@ -224,10 +236,15 @@ class WriteAheadLog:
             self._delivered = max(self._delivered, position)
             if self._should_rotate(position):
                 self._store.rotate()
-            if not self._store.has_before(position):
+            segments = self._store.complete_before(position)
+            if not segments:
                 return
-            self._ids.store()
-            self._store.remove_before(position)
+            if self._ids:
+                pending = {identity for waiting in self._queue for identity in waiting.ids}
+                self._ids.store(self._directory, self._counters.log, self._end, without=pending)
+                self._counters.ids = self._end
+            self._counters.delivered = segments[-1].end
+            self._remove(segments)
             self._changed.notify_all()
         reach("log.released")
 
@@ -242,6 +259,10 @@ class WriteAheadLog:
         with suppress(OSError):  # a full disk must not hide the error that ended the run
             self._counters.store(self._directory)
             self._store.close()
+            if self._failure is None:
+                self._acknowledged.store(self._end, self._store.durable)
+                self._acknowledged.sync()
+            self._acknowledged.close()
 
     def _check_open(self) -> None:
         if self._closed or self._failure is not None:
@@ -291,9 +312,18 @@ class WriteAheadLog:
         while self._queue:  # the writer must have no segment in use
             self._changed.wait(0.1)
             self._check_open()
-        removed = self._store.remove_oldest_after(self._counters.planned)
-        self._counters.dropped_oldest += sum(segment.count for segment in removed)
-        return bool(removed)
+        segments = self._store.oldest_after(max(self._counters.planned, self._replayable))
+        self._counters.dropped_oldest += sum(segment.count for segment in segments)
+        if segments:
+            self._remove(segments)
+        return bool(segments)
+
+    def _remove(self, segments: Sequence[Segment]) -> None:
+        """Remove segments; the removal is recorded first, so that a missing segment is noticed."""
+        self._counters.remove(segments)
+        self._counters.store(self._directory)
+        reach("log.removing")
+        self._store.remove(segments)
 
     def _write(self) -> None:
         """Write messages to disk until the log is closed."""
@@ -305,6 +335,7 @@ class WriteAheadLog:
                     reach("log.appended")
                 self._sync()
                 reach("log.synced")
+                self._acknowledged.store(self._store.end, self._store.durable)
                 self._publish(waiting)
                 for part in waiting:
                     _call(part.done)

@@ -46,7 +46,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(records: bytes) -> Iterator[Record]:
-    """Return the records of a slice of the log, which were checked when they were read from disk."""
+    """Return the records of a slice of the log; their group was verified when it was read from disk."""
     offset, end, view = 0, len(records), memoryview(records)
     while offset < end:
         length, _ = FRAME.unpack_from(records, offset)
@@ -64,16 +64,23 @@ def decode(records: bytes) -> Iterator[Record]:
 
 
 def intact_length(content: bytes) -> int:
-    """Return the length of the intact records at the start of a file; what follows is torn or damaged.
+    """Return the length of the intact records at the start of a file of version 0.2.
 
     >>> intact_length(encode(Message(b"on")) + b"torn") == len(encode(Message(b"on")))
     True
     """
-    offset, end, view = 0, len(content), memoryview(content)
-    while offset + FRAME.size <= end:
-        length, checksum = FRAME.unpack_from(content, offset)
-        start = offset + FRAME.size
-        if length < _HEAD.size or start + length > end or crc32(view[start : start + length]) != checksum:
-            break
-        offset = start + length
+    offset = 0
+    while is_record(content, offset):
+        offset += FRAME.size + FRAME.unpack_from(content, offset)[0]
     return offset
+
+
+def is_record(content: bytes, offset: int) -> bool:
+    """Return True if an intact record begins at an offset."""
+    start = offset + FRAME.size
+    if start > len(content):
+        return False
+    length, checksum = FRAME.unpack_from(content, offset)
+    if length < _HEAD.size or start + length > len(content):
+        return False
+    return bool(crc32(memoryview(content)[start : start + length]) == checksum)

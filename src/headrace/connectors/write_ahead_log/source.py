@@ -12,7 +12,7 @@ from headrace.connectors.flatten import literal, quote_name
 from headrace.connectors.options import bytes_of
 from headrace.connectors.write_ahead_log.enumerator import LogEnumerator
 from headrace.connectors.write_ahead_log.log import LogSettings, WriteAheadLog
-from headrace.errors import HeadraceError, SourceError
+from headrace.errors import DamagedFileError, HeadraceError, SourceError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,6 +56,8 @@ class LogReader(DriverReader):
                 with suppress(Exception):
                     receiver.stop()
                 raise
+        except DamagedFileError:
+            raise
         except HeadraceError as error:
             where = error.where or context.source
             raise SourceError(error.what, where=where, hint=error.hint) from error

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from headrace.dashboard.editor.schema_tree import Schema, walk
 
 _KEY = re.compile(r"^(\s*)(?:- )?([\w.:-]+)\s*:(.*)$")
-_OPEN = re.compile(r"([\w.-]+)\s*:\s*\{[^{}]*$")
+_OPEN = re.compile(r"(?<![\w.-])([\w.-]+)\s*:\s*\{[^{}]*$")
 
 
 def complete(text: str, line: int, column: int) -> list[dict[str, str]]:

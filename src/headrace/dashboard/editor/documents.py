@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace import yaml
+from headrace.access import restrict
+from headrace.access.effort import EffortError, limit_effort
 from headrace.dashboard.editor.flow.graph import flow_of
 from headrace.dashboard.editor.flow.places import with_paths
 from headrace.dashboard.editor.yaml_parts import FILE, compose_text
 from headrace.dashboard.plan_graph import graph_of
 from headrace.errors import HeadraceError, Problem
 from headrace.explain.explanation import as_json, explain
-from headrace.jobs.security.documents import check_text
 from headrace.jobs.security.policy import Policy
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
@@ -47,13 +48,19 @@ def check_document(text: str, policy: Policy = UNRESTRICTED) -> CheckedDocument:
     3
     """
     try:
+        with restrict(policy.access), limit_effort(f"{FILE}:1:1"):
+            return _check_all(text)
+    except EffortError as error:
+        return CheckedDocument(_locate_all(error.problems))
+
+
+def _check_all(text: str) -> CheckedDocument:
+    try:
         root = compose_text(text)
+    except EffortError:
+        raise
     except HeadraceError as error:
         return CheckedDocument(with_paths(text, _locate_all(error.problems)))
-    try:
-        check_text(text, FILE, policy)
-    except HeadraceError as error:
-        return _with_flow(text, CheckedDocument(_locate_all(error.problems)), None)
     draft = read_draft(root, file=FILE) if root is not None else None
     return _with_flow(text, _check(text), draft)
 
@@ -61,6 +68,8 @@ def check_document(text: str, policy: Policy = UNRESTRICTED) -> CheckedDocument:
 def _check(text: str) -> CheckedDocument:
     try:
         graph = yaml.from_text(text, file=FILE)
+    except EffortError:
+        raise
     except HeadraceError as error:
         return CheckedDocument(_locate_all(error.problems))
     problems = problems_of(graph)

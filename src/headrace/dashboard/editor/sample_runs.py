@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict
 
@@ -15,6 +15,7 @@ from headrace.dashboard.live import FeedOf
 from headrace.dashboard.rendering import render
 from headrace.dashboard.stored.side_outputs import KINDS
 from headrace.errors import HeadraceError, Problem
+from headrace.jobs.api.access import JobWithRows, Operator
 from headrace.runtime.samples import TRUNCATED
 
 router = APIRouter(prefix="/ui", include_in_schema=False)
@@ -32,10 +33,8 @@ class SampleRun(BaseModel):
 
 
 @router.get("/jobs/{job}/rows")
-def sample_rows(feed: FeedOf, job: str, step: str) -> dict[str, str]:
+def sample_rows(feed: FeedOf, job: JobWithRows, step: str) -> dict[str, str]:
     """Return rows of a source of a running job as JSON lines; empty if no row passes."""
-    if feed.job(job) is None:
-        raise HTTPException(404, "no job has this id")
     try:
         rows = feed.inquire(job, "sample", step)["rows"]
     except HeadraceError as error:
@@ -44,7 +43,7 @@ def sample_rows(feed: FeedOf, job: str, step: str) -> dict[str, str]:
 
 
 @router.post("/test")
-def test(request: Request, feed: FeedOf, body: SampleRun) -> HTMLResponse:
+def test(request: Request, feed: FeedOf, body: SampleRun, _: Operator) -> HTMLResponse:
     """Run the document on the rows; return the rows of its outputs, or the problems at their lines."""
     shown: dict[str, Any] = {"problems": [], "outputs": [], "dropped": 0, "kinds": KINDS}
     try:

@@ -124,6 +124,17 @@ class UserView:
 
 
 @dataclass(frozen=True)
+class AuditView:
+    """A page of the audit log: time, actor, action, job and outcome of each entry, the newest first."""
+
+    entries: Sequence[Mapping[str, Any]]
+    older: float | None = None
+    """The time before which the entries of the next page are; None on the last page."""
+    refused: Mapping[str, int] = field(default_factory=dict)
+    """Refused requests without a login, by status."""
+
+
+@dataclass(frozen=True)
 class ChartData:
     """Series over time, one column per name; `t` in seconds. Missing values are None."""
 
@@ -181,6 +192,9 @@ class Feed(Protocol):
 
     def users(self) -> tuple[Sequence[UserView], Sequence[UserView]]:
         """Return the users, and the tokens in force."""
+
+    def audit(self, before: float | None) -> AuditView:
+        """Return the entries of the audit log before a time; default: the newest."""
 
     def compare(self, job: str, document: str) -> Comparison | None:
         """Compare a new version of a job's document with its checkpoint; None if there is none.

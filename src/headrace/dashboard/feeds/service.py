@@ -12,6 +12,7 @@ from headrace.checkpoints.comparison import Comparison
 from headrace.checkpoints.savepoints import list_savepoints
 from headrace.dashboard.feeds.base import (
     AlertView,
+    AuditView,
     ChartData,
     JobFigures,
     JobView,
@@ -137,6 +138,11 @@ class ServiceFeed:
             for each in principals.tokens()
         ]
         return users, tokens
+
+    def audit(self, before: float | None) -> AuditView:
+        """Return the entries of the audit log before a time; default: the newest."""
+        entries, older = self._service.audit.page(before)
+        return AuditView(entries, older, self._service.audit.refused)
 
     def compare(self, job: str, document: str) -> Comparison | None:
         """Compare a new version of a job's document with its checkpoint; None if there is none."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from headrace.access.options import FilePath
 from headrace.errors import Problem, SchemaError
 from headrace.formats.protobuf.columns import derive_columns
 from headrace.formats.protobuf.descriptors import find_message, index_of, read_source
@@ -40,7 +41,7 @@ class Protobuf(RegistryFormat):
     checks_columns: ClassVar[bool] = True
     registry_kind: ClassVar[str] = "PROTOBUF"
 
-    file: str = Field(
+    file: Annotated[str, FilePath()] = Field(
         min_length=1,
         description="A `.proto` file, whose imports are searched beside it, or a descriptor set: "
         "the output of `protoc --descriptor_set_out --include_imports`",

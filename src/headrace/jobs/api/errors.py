@@ -2,32 +2,52 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
+from headrace.dashboard.rendering import is_page, render
 from headrace.errors import HeadraceError, OptionError
 from headrace.jobs.api.access import ForbiddenError
 from headrace.jobs.states import ConflictError, NotFoundError, UnknownJobError
+from headrace.jobs.store.database import StoreError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer errors of Headrace with their status: 404 not found, 409 conflict, 422 invalid submission."""
+    """Answer errors of Headrace with their status: such as 404 not found, 409 conflict, 422 invalid."""
 
     @app.exception_handler(HeadraceError)
-    async def answer(_: Request, error: HeadraceError) -> JSONResponse:
-        return JSONResponse(error_body(error), status_code=status_of(error))
+    async def answer(request: Request, error: HeadraceError) -> Response:
+        return await _respond(request, error)
+
+    @app.exception_handler(OSError)
+    async def answer_full(_: Request, error: OSError) -> JSONResponse:
+        if error.errno not in _FULL:
+            raise error
+        full = StoreError("the disk of the service is full", is_full=True)
+        return JSONResponse(error_body(full), status_code=full.status)
 
     @app.exception_handler(RequestValidationError)
-    async def answer_invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        translated = _translate(error.errors()[0])
-        return JSONResponse(error_body(translated), status_code=status_of(translated))
+    async def answer_invalid(request: Request, error: RequestValidationError) -> Response:
+        return await _respond(request, _translate(error.errors()[0]))
+
+
+async def _respond(request: Request, error: HeadraceError) -> Response:
+    """Answer with JSON, or with a page if a browser opened one."""
+    if is_page(request):
+        return render(request, "error.html", status_of(error), detail=error.what)
+    return JSONResponse(error_body(error), status_code=status_of(error))
 
 
 def status_of(error: HeadraceError) -> int:
     """Return the HTTP status of an error."""
+    if isinstance(error, StoreError):
+        return error.status
     if isinstance(error, NotFoundError):
         return 404
     if isinstance(error, ForbiddenError):

@@ -14,7 +14,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
 from headrace.errors import OptionError
-from headrace.jobs.api.access import JobId, Sender, Service
+from headrace.jobs.api.access import JobWithRows, Operator, OwnJob, Service, ViewedJob, Viewer
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
 from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.model import JobSettings
@@ -58,10 +58,11 @@ SUBMIT_BODY = {
 
 
 @router.post("", status_code=201, openapi_extra={"requestBody": SUBMIT_BODY})
-async def submit(request: Request, service: Service, sender: Sender) -> Created:
+async def submit(request: Request, service: Service, sender: Operator) -> Created:
     """Submit a pipeline: a YAML document as JSON, or files as multipart."""
     submission = await read_submission(request)
     job = await run_in_threadpool(service.submit, replace(submission, owner=sender.name))
+    request.state.job = job.id
     return Created.of(job)
 
 
@@ -74,53 +75,55 @@ async def read_submission(request: Request) -> Submission:
 
 
 @router.get("")
-def list_jobs(service: Service, state: str | None = None) -> list[JobSummary]:
+def list_jobs(service: Service, _: Viewer, state: str | None = None) -> list[JobSummary]:
     """List all jobs, the newest first."""
     jobs = [job for job in service.jobs() if state is None or job.state == state]
     return [JobSummary(**service.snapshot(job)) for job in jobs]
 
 
 @router.get("/{job}")
-def show(job: JobId, service: Service) -> JobDetail:
+def show(job: ViewedJob, service: Service) -> JobDetail:
     """Return a job with its attempts and the metrics of its last tick."""
     attempts = [vars(attempt) for attempt in service.store.attempts(job)]
     return JobDetail(**service.snapshot(service.get(job)), history=attempts)
 
 
 @router.get("/{job}/logs", response_class=PlainTextResponse)
-def logs(job: JobId, service: Service, attempt: Annotated[int | None, Query(ge=1, le=1 << 30)] = None) -> str:
+def logs(
+    job: JobWithRows, service: Service, attempt: Annotated[int | None, Query(ge=1, le=1 << 30)] = None
+) -> str:
     """Return the end of the log of an attempt; default: the last one."""
     return service.logs(job, attempt)
 
 
 @router.get("/{job}/document", response_class=PlainTextResponse)
-def document(job: JobId, service: Service, sender: Sender) -> str:
+def document(job: JobWithRows, service: Service, sender: Viewer) -> str:
     """Return the submitted pipeline file; without secrets, if the sender may not change the job."""
     text, current = service.document(job), service.get(job)
     return text if sender.may_change(current.owner) else mask_document(text, current.file)
 
 
 @router.get("/{job}/plan")
-def plan(job: JobId, service: Service) -> dict[str, Any]:
+def plan(job: ViewedJob, service: Service) -> dict[str, Any]:
     """Return the plan: steps, queries, guarantees; empty until the driver has loaded the pipeline."""
     return service.plan(job) or {}
 
 
 @router.get("/{job}/physical")
-def physical(job: JobId, service: Service) -> dict[str, Any]:
+def physical(job: JobWithRows, service: Service) -> dict[str, Any]:
     """Return the physical plans of the queries of a running job, and its executors."""
     return service.inquire(job, Inquiry(kind="plan"))
 
 
 @router.get("/{job}/state")
-def state(job: JobId, service: Service, step: _Step = None, key: _Key = None) -> dict[str, Any]:
+def state(job: JobWithRows, service: Service, step: _Step = None, key: _Key = None) -> dict[str, Any]:
     """Return the state of a running job, or of one key: open windows, buffered rows, running results."""
     return service.inquire(job, Inquiry(kind="state", step=step, key=key))
 
 
 @router.get("/{job}/why")
 def explain_key(
-    job: JobId, service: Service, key: Annotated[str, Query(max_length=1000)], step: _Step = None
+    job: JobWithRows, service: Service, key: Annotated[str, Query(max_length=1000)], step: _Step = None
 ) -> dict[str, Any]:
     """Return the partial matches of a key in a running job, and why they are not complete."""
     return service.inquire(job, Inquiry(kind="why", step=step, key=key))
@@ -128,7 +131,7 @@ def explain_key(
 
 @router.get("/{job}/samples")
 def samples(
-    job: JobId,
+    job: JobWithRows,
     service: Service,
     step: Annotated[
         str, Query(max_length=200, description="A step, `step.output`, or a sink: the rows it reads.")
@@ -143,43 +146,43 @@ def samples(
 
 
 @router.get("/{job}/transitions")
-def transitions(job: JobId, service: Service) -> list[dict[str, Any]]:
+def transitions(job: ViewedJob, service: Service) -> list[dict[str, Any]]:
     """Return the changes of state of a job, with time and reason."""
-    return service.store.transitions(service.get(job).id)
+    return service.store.transitions(job)
 
 
 @router.post("/{job}/stop")
-def stop(job: JobId, service: Service) -> Created:
+def stop(job: OwnJob, service: Service) -> Created:
     """Stop gracefully: finish the current micro-batch, commit, exit."""
     return Created.of(service.stop_job(job))
 
 
 @router.post("/{job}/drain")
-def drain(job: JobId, service: Service) -> Created:
+def drain(job: OwnJob, service: Service) -> Created:
     """Drain: stop reading, fire and close every window, end for good."""
     return Created.of(service.drain(job))
 
 
 @router.post("/{job}/kill")
-def kill(job: JobId, service: Service) -> Created:
+def kill(job: OwnJob, service: Service) -> Created:
     """Kill the driver process."""
     return Created.of(service.kill(job))
 
 
 @router.post("/{job}/restart")
-def restart(job: JobId, service: Service) -> Created:
+def restart(job: OwnJob, service: Service) -> Created:
     """Start again from the checkpoint; a running job is stopped gracefully first."""
     return Created.of(service.restart(job))
 
 
 @router.post("/{job}/clone", status_code=201)
-def clone(job: JobId, service: Service, sender: Sender) -> Created:
+def clone(job: OwnJob, service: Service, sender: Operator) -> Created:
     """Submit the same files and settings as a new job."""
     return Created.of(service.clone(job, sender.name))
 
 
 @router.delete("/{job}", status_code=204)
-def delete(job: JobId, service: Service) -> None:
+def delete(job: OwnJob, service: Service) -> None:
     """Delete a job that has ended, with its files and its checkpoint."""
     service.delete(job)
 

@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
-from headrace.jobs.api.access import JobId, Service
+from headrace.jobs.api.access import ViewedJob, Viewer
 from headrace.jobs.api.models import JobSummary
-from headrace.jobs.live import Hub
+from headrace.jobs.live import Hub, StreamLimit
 from headrace.jobs.service import JobService
 from headrace.jobs.states import UnknownJobError
 
@@ -18,24 +18,23 @@ _ALL = "jobs"
 """The topic of the list of jobs; other topics are ids of jobs."""
 
 
-def tick_hub(service: JobService) -> Hub:
+def tick_hub(service: JobService, limit: StreamLimit) -> Hub:
     """Return the streams of the ticks of a service."""
-    return Hub(lambda topic: _message(service, topic))
+    return Hub(lambda topic: _message(service, topic), limit=limit)
 
 
 @router.get("/jobs/{job}/live", response_class=StreamingResponse)
-async def live_job(job: JobId, service: Service, request: Request) -> StreamingResponse:
+async def live_job(job: ViewedJob, request: Request, sender: Viewer) -> StreamingResponse:
     """Stream the ticks of one job: one event `tick` per second, as `GET /api/v1/jobs/{job}` returns it."""
-    service.get(job)
     hub: Hub = request.app.state.ticks
-    return hub.response(job)
+    return hub.response(job, sender.name)
 
 
 @router.get("/live", response_class=StreamingResponse)
-async def live_jobs(request: Request) -> StreamingResponse:
+async def live_jobs(request: Request, sender: Viewer) -> StreamingResponse:
     """Stream the list of jobs: one event `tick` per second, with the document of `GET /api/v1/jobs`."""
     hub: Hub = request.app.state.ticks
-    return hub.response(_ALL)
+    return hub.response(_ALL, sender.name)
 
 
 def _message(service: JobService, topic: str) -> Any:

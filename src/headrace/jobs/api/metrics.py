@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from headrace.jobs.api.access import JobId, Service
+from headrace.jobs.api.access import Service, ViewedJob, Viewer
 from headrace.metrics.grafana import dashboard
 from headrace.metrics.openmetrics import CONTENT_TYPE, render
 
@@ -18,7 +18,7 @@ _Time = Annotated[float | None, Query(ge=0, le=1e11)]
 
 
 @router.get("/metrics", response_class=Response)
-def metrics(service: Service) -> Response:
+def metrics(service: Service, _: Viewer) -> Response:
     """Return the metrics of all jobs and of the service in OpenMetrics format."""
     snapshots = [service.snapshot(job) for job in service.jobs()]
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -27,18 +27,18 @@ def metrics(service: Service) -> Response:
         "peak_memory_bytes": usage.ru_maxrss * 1024.0,
         "cpu_seconds": usage.ru_utime + usage.ru_stime,
     }
-    return Response(render(snapshots, gauges), media_type=CONTENT_TYPE)
+    return Response(render(snapshots, gauges, service.audit.refused), media_type=CONTENT_TYPE)
 
 
 @router.get("/api/v1/grafana")
-def grafana() -> dict[str, Any]:
+def grafana(_: Viewer) -> dict[str, Any]:
     """Return a Grafana dashboard for these metrics, to be imported."""
     return dashboard()
 
 
 @router.get("/api/v1/jobs/{job}/history")
 def history(
-    job: JobId,
+    job: ViewedJob,
     service: Service,
     since: _Time = None,
     until: _Time = None,
@@ -47,4 +47,4 @@ def history(
     """Return samples of a job's metrics in time order; default: the last 15 minutes."""
     end = time.time() if until is None else until
     start = end - 900 if since is None else since
-    return service.history.read(service.get(job).id, start, end, points)
+    return service.history.read(job, start, end, points)

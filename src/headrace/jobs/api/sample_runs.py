@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.jobs.api.access import Service
+from headrace.jobs.api.access import Operator, Service
 from headrace.jobs.api.jobs import ERRORS
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], responses=ERRORS)
@@ -47,7 +47,7 @@ class SampleRunResult(BaseModel):
 
 
 @router.post("/test")
-def test(body: SampleRunRequest, service: Service) -> SampleRunResult:
+def test(body: SampleRunRequest, service: Service, _: Operator) -> SampleRunResult:
     """Run a document on sample rows and return the rows of its sinks; no connector is opened.
 
     The rows are processed in virtual time in a process of its own, with the memory limit of jobs and a time

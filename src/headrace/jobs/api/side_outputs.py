@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from fastapi import Path as InPath
 from fastapi.responses import StreamingResponse
 
-from headrace.jobs.api.access import JobId, Service
+from headrace.jobs.api.access import JobWithRows, Service
 from headrace.jobs.api.jobs import ERRORS
 from headrace.jobs.states import NotFoundError
 from headrace.runtime.unrouted import DIRECTORY
@@ -28,24 +28,24 @@ class JsonLines(StreamingResponse):
 
 
 @router.get("/{job}/side_outputs")
-def side_outputs(job: JobId, service: Service) -> list[str]:
+def side_outputs(job: JobWithRows, service: Service) -> list[str]:
     """List the side outputs of a job that no sink takes, as `step.output`."""
     return [place.name for place in _places(service, job)]
 
 
 @router.get("/{job}/side_outputs/{output}", response_class=JsonLines)
-def side_output(job: JobId, output: _Output, service: Service) -> JsonLines:
+def side_output(job: JobWithRows, output: _Output, service: Service) -> JsonLines:
     """Return all stored rows of a side output as JSON lines, the oldest first; `raw` is base64."""
     place = next((place for place in _places(service, job) if place.name == output), None)
     if place is None:
         raise NotFoundError(f"the job has no side output {output!r}", where="side_outputs")
     files = sorted(place.glob("*.json"), key=lambda file: file.stat().st_mtime_ns)
-    name = f"{service.get(job).id}.{place.name}.jsonl"
+    name = f"{job}.{place.name}.jsonl"
     return JsonLines(_read(files), headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
 def _places(service: Service, job: str) -> list[Path]:
-    directory = service.directory(service.get(job).id).checkpoint / DIRECTORY
+    directory = service.directory(job).checkpoint / DIRECTORY
     return sorted(place for place in directory.glob("*.*") if place.is_dir())
 
 

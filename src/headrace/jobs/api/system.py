@@ -7,13 +7,13 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from headrace.jobs.api.access import Service
+from headrace.jobs.api.access import Anyone, Service
 
 router = APIRouter(tags=["system"])
 
 
 @router.get("/api/v1/health")
-def health(service: Service) -> dict[str, Any]:
+def health(service: Service, _: Anyone) -> dict[str, Any]:
     """Return the status of the service and its number of jobs."""
     jobs = service.jobs()
     return {

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 
 from headrace.checkpoints.savepoints import list_savepoints
-from headrace.jobs.api.access import JobId, Sender, Service
+from headrace.jobs.api.access import Operator, OwnJob, Service, ViewedJob
 from headrace.jobs.api.jobs import ERRORS, SUBMIT_BODY, read_submission
 from headrace.jobs.api.models import Created
 from headrace.jobs.upgrades import JobUpgrades
@@ -50,45 +50,42 @@ class Upgraded(Created):
 
 
 @router.post("/{job}/savepoint")
-def savepoint(job: JobId, body: SavepointRequest, service: Service) -> Created:
+def savepoint(job: OwnJob, body: SavepointRequest, service: Service) -> Created:
     """Store checkpoint and files under a name; a running job is stopped gracefully and started again."""
-    return Created.of(JobUpgrades(service).savepoint(service.get(job).id, body.name))
+    return Created.of(JobUpgrades(service).savepoint(job, body.name))
 
 
 @router.get("/{job}/savepoints")
-def savepoints(job: JobId, service: Service) -> list[SavepointModel]:
+def savepoints(job: ViewedJob, service: Service) -> list[SavepointModel]:
     """List the savepoints of a job, oldest first."""
-    current, upgrades = service.get(job), JobUpgrades(service)
+    upgrades = JobUpgrades(service)
     return [
         SavepointModel(
             name=each.name,
             created_at=each.created_at,
             epochs=each.epochs,
-            effects=upgrades.restore_effects(current.id, each.name),
+            effects=upgrades.restore_effects(job, each.name),
         )
-        for each in list_savepoints(service.directory(current.id).checkpoint)
+        for each in list_savepoints(service.directory(job).checkpoint)
     ]
 
 
 @router.post("/{job}/restore")
-def restore(job: JobId, body: SavepointRequest, service: Service) -> Created:
+def restore(job: OwnJob, body: SavepointRequest, service: Service) -> Created:
     """Restore checkpoint and files of a savepoint, and start the job from there."""
-    return Created.of(JobUpgrades(service).restore(service.get(job).id, body.name))
+    return Created.of(JobUpgrades(service).restore(job, body.name))
 
 
 @router.post("/{job}/scale")
-def scale(job: JobId, body: ScaleRequest, service: Service) -> Created:
+def scale(job: OwnJob, body: ScaleRequest, service: Service) -> Created:
     """Rewrite the state in another number of partitions; a running job is restarted gracefully."""
-    scaled = JobUpgrades(service).scale(
-        service.get(job).id, partitions=body.partitions, executors=body.executors
-    )
+    scaled = JobUpgrades(service).scale(job, partitions=body.partitions, executors=body.executors)
     return Created.of(scaled)
 
 
 @router.post("/{job}/upgrade", openapi_extra={"requestBody": SUBMIT_BODY})
-async def upgrade(job: JobId, request: Request, service: Service, sender: Sender) -> Upgraded:
+async def upgrade(job: OwnJob, request: Request, service: Service, sender: Operator) -> Upgraded:
     """Replace the pipeline and start from the checkpoint; rejected if it needs a replay."""
     submission = replace(await read_submission(request), owner=sender.name)
-    current = service.get(job)
-    upgraded, saved = await run_in_threadpool(JobUpgrades(service).upgrade, current.id, submission)
+    upgraded, saved = await run_in_threadpool(JobUpgrades(service).upgrade, job, submission)
     return Upgraded(id=upgraded.id, state=upgraded.state, savepoint=saved)

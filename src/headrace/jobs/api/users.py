@@ -1,17 +1,18 @@
-"""Log in, log out, users, tokens and the audit log."""
+"""Log in, log out, users and tokens."""
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.jobs.api.access import Admin, ForbiddenError, Sender, Service
+from headrace.jobs.api.access import Admin, Anyone, ForbiddenError, Operator, Service, Viewer
 from headrace.jobs.security.guard import COOKIE
 from headrace.jobs.security.principals import SESSION_SECONDS, PrincipalStore, Role
-from headrace.jobs.security.throttle import LoginThrottle
+from headrace.jobs.security.throttle import Throttle, network_of
 from headrace.jobs.states import NotFoundError
 
 router = APIRouter(prefix="/api/v1", tags=["users"])
@@ -45,21 +46,48 @@ class TokenRequest(BaseModel):
     seconds: float | None = Field(default=None, gt=0, le=10 * 366 * 86_400)
 
 
+class LoginLimit:
+    """Limits failed logins of a user from one address, so that nobody locks a user out from elsewhere.
+
+    Further, those from one address for all users: each takes a moment of processor time.
+    """
+
+    def __init__(self) -> None:
+        self._users = Throttle(free=5, longest=300)
+        self._addresses = Throttle(free=20, longest=10)
+
+    def admit(self, user: str, address: str) -> float:
+        """Count an attempt and return 0, or return the seconds until the next one is accepted."""
+        if wait := self._users.admit(f"{address} {user}"):
+            return wait
+        if wait := self._addresses.admit(address):
+            self._users.forgive(f"{address} {user}")
+        return wait
+
+    def succeed(self, user: str, address: str) -> None:
+        """Forget the failed attempts of a user who has logged in."""
+        self._users.clear(f"{address} {user}")
+        self._addresses.forgive(address)
+
+
 @router.post("/login", responses={401: {}, 429: {}})
-def log_in(login: LoginRequest, request: Request, service: Service) -> Response:
+def log_in(login: LoginRequest, request: Request, service: Service, _: Anyone) -> Response:
     """Start a session; the response sets its cookie."""
-    throttle: LoginThrottle = request.app.state.throttle
-    keys = (f"user {login.user}", f"address {request.client.host if request.client else ''}")
-    if throttle.is_blocked(*keys):
-        return JSONResponse({"detail": "too many failed logins; try again later"}, status_code=429)
+    limit: LoginLimit = request.app.state.logins
+    address = network_of(request.client.host if request.client else "")
+    if wait := limit.admit(login.user, address):
+        seconds = str(math.ceil(wait))
+        detail = f"too many failed logins; try again in {seconds} s"
+        return JSONResponse({"detail": detail}, status_code=429, headers={"retry-after": seconds})
     principals = PrincipalStore(service.database)
     principal = principals.log_in(login.user, login.password)
     if principal is None:
-        throttle.fail(*keys)
         return JSONResponse({"detail": "unknown user or wrong password"}, status_code=401)
-    token = principals.issue_token(principal.name, principal.role, "session", SESSION_SECONDS)
+    limit.succeed(login.user, address)
+    token = principals.start_session(principal)
+    request.state.principal = principal  # the actor in the audit log
     response = JSONResponse({"name": principal.name, "role": principal.role})
-    secure = service.policy.tls
+    secure = service.policy.uses_https or request.url.scheme == "https"
     response.set_cookie(
         COOKIE, token, max_age=SESSION_SECONDS, httponly=True, samesite="strict", secure=secure, path="/"
     )
@@ -67,7 +95,7 @@ def log_in(login: LoginRequest, request: Request, service: Service) -> Response:
 
 
 @router.post("/logout", status_code=204)
-def log_out(request: Request, service: Service) -> Response:
+def log_out(request: Request, service: Service, _: Viewer) -> Response:
     """End the session."""
     if (token := request.cookies.get(COOKIE)) is not None:
         PrincipalStore(service.database).revoke_token(token)
@@ -77,7 +105,7 @@ def log_out(request: Request, service: Service) -> Response:
 
 
 @router.get("/me")
-def show_me(sender: Sender) -> dict[str, str]:
+def show_me(sender: Viewer) -> dict[str, str]:
     """Return the name and the role of the sender."""
     return {"name": sender.name, "role": sender.role}
 
@@ -103,16 +131,9 @@ def delete_user(name: str, service: Service, _: Admin) -> None:
 
 
 @router.post("/tokens", status_code=201)
-def add_token(token: TokenRequest, service: Service, sender: Sender) -> dict[str, str]:
+def add_token(token: TokenRequest, service: Service, sender: Operator) -> dict[str, str]:
     """Create a token for the sender, with at most the sender's role; it is returned only once."""
     if _RANKS.index(token.role) > _RANKS.index(sender.role):
         raise ForbiddenError(f"the role {sender.role} cannot create a token of {token.role}", where="role")
     issued = PrincipalStore(service.database).issue_token(sender.name, token.role, token.label, token.seconds)
     return {"token": issued, "role": token.role}
-
-
-@router.get("/audit")
-def list_audit(service: Service, _: Admin) -> list[dict[str, Any]]:
-    """List the last changes: time, actor, action, job and status; for admins."""
-    query = "SELECT at, actor, action, job, outcome FROM audit ORDER BY at DESC LIMIT 500"
-    return service.database.rows(query)

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
-from headrace.errors import DocumentError, OptionError, Problem
+from headrace.access import CODE_HINT, FILES_HINT, restrict
+from headrace.access.effort import limit_effort
+from headrace.errors import OptionError
 from headrace.jobs.model import JobSettings
 from headrace.jobs.security.policy import Policy
-from headrace.jobs.submission import CODE_KEYS, Submission
-from headrace.yaml.variables import expand
+from headrace.jobs.submission import Submission, check_files
 
-_JAVA_CALL = re.compile(r"\b(try_reflect|reflect|java_method)\b", re.IGNORECASE)
-_PATH_TABLE = re.compile(
-    r"`[^`]*[/\\][^`]*`|\b(json|csv|text|parquet|orc|avro|xml|binaryfile)\s*\.\s*`", re.IGNORECASE
-)
-_QUOTE_AND_COMMENT = re.compile(r"`.*(/\*|--)|(/\*|--).*`", re.DOTALL)
-"""A comment could separate the parts of a path that is queried as a table."""
-_LOCAL_PATH = re.compile(
-    r"^\s*(/|~|file:|jar:|\\|[A-Za-z]:[\\/])|(^|[/\\])\.\.([/\\]|$)|=\s*(/|~|%2f)", re.IGNORECASE
-)
-_CODE_OPTION = re.compile(r"jaas|\.class(es)?$|interceptor|reporter|provider|serializer", re.IGNORECASE)
 _SECRET = re.compile(r"secret|password|passwd|token|credential|access\.?key", re.IGNORECASE)
 _SAFE_SETTING = re.compile(
     r"spark\.((driver|executor)\.(cores|instances|memory|memoryOverhead|maxResultSize)|cores\.max"
@@ -36,37 +23,32 @@ _SAFE_SETTING = re.compile(
     r"|sql\.(autoBroadcastJoinThreshold|files\.max\w+))"
 )
 """Spark settings of sizes and speed. All others could load a class or a library, or use files."""
-_CLASS_OR_PLACE = re.compile(r"class|provider|listener|location|dir|path", re.IGNORECASE)
-_FILES_HINT = "start the service with --allow-files DIR"
-_CODE_HINT = "start the service with --allow-code"
+_CLASS_OR_PLACE = re.compile(r"class|provider|listener|location|dir|path|doubleQuoted", re.IGNORECASE)
+_CODE = """
+    bat class dll dylib egg exe groovy jar jnilib pex pth py pyc pyd pyi pyo pyw pyz rar scala sh so tar tbz
+    tgz txz war whl zip 7z
+"""
+_CODE_SUFFIXES = frozenset(_CODE.split())
+"""Suffixes of programs, and of archives from which Python or Java can load them."""
+_LOCAL_MASTER = re.compile(r"local(?:\[(?P<cores>\d{1,9}|\*)(?:,\d{1,9})?\])?")
 
 
-def check_submission(submission: Submission, policy: Policy) -> None:
-    """Reject a pipeline that uses files or code of this machine, unless the policy allows it.
+def check_submission(submission: Submission, policy: Policy) -> str:
+    """Check a pipeline and return its name; a service may restrict the files, code and hosts that it uses.
 
     Raises:
-        OptionError: a Python file, a working directory or a setting is not accepted.
-        DocumentError: with every part of the document that is not accepted.
+        OptionError: an uploaded file, a working directory or a setting is not accepted.
+        DocumentError: with every part of the document that is invalid or not accepted.
+        PlanError: the plan is invalid.
     """
     check_memory(submission.settings, policy)
-    if not policy.is_restricted:
-        return
-    if submission.directory is not None and not _is_inside(submission.directory, policy.allow_files):
-        raise OptionError("a working directory is not accepted", where="directory", hint=_FILES_HINT)
-    if not policy.allow_code:
-        _check_code(submission)
-    if submission.file.endswith((".yaml", ".yml")):
-        check_text(submission.text, submission.file, policy)
-
-
-def check_text(text: str, file: str, policy: Policy) -> None:
-    """Reject a document that uses files or code of this machine, before it is loaded.
-
-    Raises:
-        DocumentError: with every place that is not accepted.
-    """
-    if policy.is_restricted and (problems := list(_find_problems(text, file, policy))):
-        raise DocumentError(problems)
+    if policy.is_restricted:
+        _check_directory(submission.directory, policy.allow_files)
+        check_master(submission.settings, policy)
+        if not policy.allow_code:
+            _check_code(submission)
+    with restrict(policy.access), limit_effort(submission.file):
+        return submission.check()
 
 
 def check_memory(settings: JobSettings, policy: Policy) -> None:
@@ -78,11 +60,27 @@ def check_memory(settings: JobSettings, policy: Policy) -> None:
             raise OptionError(f"expected at most {limit}, got {size}", where="memory")
 
 
-def limit_memory(settings: JobSettings, policy: Policy) -> JobSettings:
-    """Return settings in which the memory limit of the service is the default."""
-    if policy.memory_limit is None or settings.memory or "spark.driver.memory" in settings.conf:
-        return settings
-    return settings.model_copy(update={"memory": policy.memory_limit})
+def check_master(settings: JobSettings, policy: Policy) -> None:
+    """Reject a Spark master other than the service's own and `local[...]` with the cores of this machine."""
+    for master in filter(None, [settings.master, settings.conf.get("spark.master")]):
+        local, most = _LOCAL_MASTER.fullmatch(master), os.cpu_count() or 1
+        if master == policy.master or (local and not (local["cores"] or "1").isdigit()):
+            continue
+        if local is None:
+            hint = "start the service with --master, or leave it out"
+            raise OptionError(f"the Spark master {master} is not accepted", where="master", hint=hint)
+        if int(local["cores"] or 1) > most:
+            raise OptionError(f"expected at most local[{most}], got {master}", where="master")
+
+
+def apply_defaults(settings: JobSettings, policy: Policy) -> JobSettings:
+    """Return settings in which the memory limit and the master of the service are the defaults."""
+    defaults = {}
+    if policy.memory_limit and not settings.memory and "spark.driver.memory" not in settings.conf:
+        defaults["memory"] = policy.memory_limit
+    if policy.master and not settings.master and "spark.master" not in settings.conf:
+        defaults["master"] = policy.master
+    return settings.model_copy(update=defaults)
 
 
 def hide_secrets(conf: Mapping[str, str]) -> dict[str, str]:
@@ -94,68 +92,26 @@ def hide_secrets(conf: Mapping[str, str]) -> dict[str, str]:
     return {key: "***" if _SECRET.search(key) else value for key, value in conf.items()}
 
 
+def _check_directory(directory: str | None, allowed: Path | None) -> None:
+    if directory is None:
+        return
+    if allowed is None or not Path(directory).resolve().is_relative_to(allowed.resolve()):
+        raise OptionError("a working directory is not accepted", where="directory", hint=FILES_HINT)
+
+
 def _check_code(submission: Submission) -> None:
-    if submission.file.endswith(".py"):
-        raise OptionError("a Python file is not accepted", where=submission.file, hint=_CODE_HINT)
+    check_files(submission.files)
+    for path in submission.files:
+        parts = PurePosixPath(path.lower()).parts
+        suffixes = {suffix for part in parts for suffix in part.split(".")[1:]}
+        if "py" in suffixes:
+            raise OptionError("a Python file is not accepted", where=path, hint=CODE_HINT)
+        if not suffixes.isdisjoint(_CODE_SUFFIXES):
+            raise OptionError("a program or an archive is not accepted", where=path, hint=CODE_HINT)
     for key in submission.settings.conf:
-        if not _SAFE_SETTING.fullmatch(key) or _CLASS_OR_PLACE.search(key):
-            raise OptionError("this setting can load code or use files", where=key, hint=_CODE_HINT)
-
-
-def _find_problems(document: str, file: str, policy: Policy) -> Iterator[Problem]:
-    for path, key, raw in _texts(_parse(document, file), ()):
-        text = _expand(raw)
-        where = f"{file}: {'.'.join((*path, key))}"
-        if not policy.allow_code:
-            yield from _code_problems(where, key, text)
-        if _LOCAL_PATH.search(text) and not _is_inside(text, policy.allow_files):
-            yield Problem(where, "a path of the service's machine is not accepted", _FILES_HINT)
-
-
-def _code_problems(where: str, key: str, text: str) -> Iterator[Problem]:
-    if key in CODE_KEYS or key == "python":
-        yield Problem(where, "a step that loads Python is not accepted", _CODE_HINT)
-    if _CODE_OPTION.search(key):
-        yield Problem(where, "this option can load code", _CODE_HINT)
-    if _JAVA_CALL.search(text):
-        yield Problem(where, "a function that calls Java is not accepted", _CODE_HINT)
-    if _PATH_TABLE.search(text) or _QUOTE_AND_COMMENT.search(text):
-        yield Problem(where, "a path cannot be queried as a table", _CODE_HINT)
-
-
-def _expand(text: str) -> str:
-    """Replace the variables of a text, whose defaults may hold a path; errors are reported later."""
-    try:
-        return expand(text, os.environ)
-    except OptionError:
-        return text
-
-
-def _parse(document: str, file: str) -> Any:
-    """Return the document as plain data; syntax errors are reported by the check of the document."""
-    try:
-        return YAML(typ="safe").load(document)
-    except YAMLError as error:
-        raise DocumentError([Problem(file, f"not a YAML document: {error}")]) from None
-
-
-def _texts(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:
-    """Yield every text of a document with its path and key; keys are texts as well."""
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield path, str(key), str(key)
-            yield from _texts(inner, (*path, str(key)))
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _texts(inner, (*path, str(number)))
-    elif isinstance(value, str):
-        yield path[:-1], path[-1] if path else "", value
-
-
-def _is_inside(path: str, directory: Path | None) -> bool:
-    if directory is None or path.strip().startswith("~"):
-        return False
-    return Path(path.strip().removeprefix("file:")).resolve().is_relative_to(directory.resolve())
+        own = key == "spark.master"  # decided by check_master
+        if not own and (not _SAFE_SETTING.fullmatch(key) or _CLASS_OR_PLACE.search(key)):
+            raise OptionError("this setting can load code or use files", where=key, hint=CODE_HINT)
 
 
 def memory_bytes(size: str, *, where: str = "memory") -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -14,9 +15,10 @@ from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headrace.jobs.security.policy import LOOPBACK_NAMES, Policy
-from headrace.jobs.security.principals import Principal, PrincipalStore, Role
+from headrace.jobs.security.principals import LOCAL, Principal, PrincipalStore, Role
+from headrace.jobs.security.throttle import Throttle, network_of
 from headrace.jobs.service import JobService
-from headrace.jobs.states import UnknownJobError
+from headrace.jobs.store.database import StoreError
 from headrace.jobs.submission import MAX_TOTAL_BYTES
 
 COOKIE = "headrace_session"
@@ -26,7 +28,14 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 _OPEN = re.compile(r"/api/v1/(health|login)|/login|/static/.*|/favicon\.ico")
 """Paths that need no credentials."""
 _UPLOAD = re.compile(r"/api/v1/jobs(/[0-9a-f]{12}/upgrade)?")
-_JOB = re.compile(r"/api/v1/jobs/([0-9a-f]{12})(/.*)?")
+_JOB = re.compile(r"/(?:jobs|events)/+([0-9a-f]{12})(?![0-9a-f])")
+"""The job in a path, for the audit log only: handlers find and check it by their dependency."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]|%[01][0-9a-f]|%7f", re.IGNORECASE)
+"""Characters that patterns treat as the end of a line or of a text, also if encoded twice."""
+_HSTS = (b"strict-transport-security", b"max-age=31536000")
+_FREE_TOKENS = 20
+_DELAY_SECONDS = 1.0
+"""The delay of responses to an address that has sent too many wrong tokens."""
 _SMALL_BYTES = 2 << 20
 _TOO_LARGE = "the request is too large"
 SECURITY_HEADERS = {
@@ -41,32 +50,44 @@ SECURITY_HEADERS = {
 """The headers of responses. Styles may be inline: React Flow and CodeMirror position elements by them."""
 
 
+_log = logging.getLogger("headrace.jobs")
+
+
 class Guard:
-    """ASGI middleware. Handlers find the sender in `request.state.principal`."""
+    """ASGI middleware. Handlers find the sender in `request.state.principal`, and check role and owner."""
 
     def __init__(self, app: ASGIApp, service: JobService, policy: Policy) -> None:
         self._app = app
         self._service = service
         self._policy = policy
         self._principals = PrincipalStore(service.database)
+        self._wrong_tokens = Throttle(free=_FREE_TOKENS, longest=_DELAY_SECONDS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or pass it on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        answer = _Response(send, lambda: self._is_valid(scope))
-        reads_store = scope["method"] not in _SAFE or _has_credentials(scope)
-        principal, problem = (
-            await asyncio.to_thread(self._check, scope) if reads_store else self._check(scope)
-        )
-        scope.setdefault("state", {})["principal"] = principal
-        if problem is not None:
-            await answer.reject(*problem, as_page=_wants_page(scope))
-        else:
+        answer = _Response(send, lambda: self._is_valid(scope), is_public_https=self._is_public_https)
+        state = scope.setdefault("state", {})
+        try:
+            state["principal"], problem = (
+                await asyncio.to_thread(self._check, scope) if _has_credentials(scope) else self._check(scope)
+            )
+        except StoreError as error:
+            await answer.reject(error.status, str(error.problem.what))
+            return
+        if problem is None:
             await self._pass_on(scope, receive, answer)
-        if scope["method"] not in _SAFE:
-            await asyncio.to_thread(self._record, scope, principal, answer.status)
+        else:
+            if problem[0] == 429:
+                await asyncio.sleep(_DELAY_SECONDS)
+            await answer.reject(*problem, as_page=_wants_page(scope))
+        principal, status = state["principal"], answer.status if problem is None else problem[0]
+        if principal is None and status >= 400:
+            self._service.audit.count_refused(status)
+        elif principal is not None and scope["method"] not in _SAFE:
+            await asyncio.to_thread(self._record, scope, principal, status)
 
     async def _pass_on(self, scope: Scope, receive: Receive, answer: _Response) -> None:
         body = _LimitedBody(receive, body_limit(scope["path"]))
@@ -82,37 +103,49 @@ class Guard:
             return True
         return await asyncio.to_thread(self._identify, Headers(scope=scope)) is not None
 
+    @property
+    def _is_public_https(self) -> bool:
+        return (self._policy.public_url or "").startswith("https:")
+
     def _check(self, scope: Scope) -> tuple[Principal | None, tuple[int, str] | None]:
         headers = Headers(scope=scope)
         principal = self._identify(headers)
         problem = (
-            self._check_host(headers)
+            _check_path(scope)
+            or self._check_token(scope, headers, principal)
+            or self._check_host(headers)
             or self._check_origin(scope, headers, principal)
             or _check_length(scope, headers)
-            or self._check_rights(scope, principal)
+            or _check_rights(scope, principal)
         )
         return principal, problem
 
     def _identify(self, headers: Headers) -> Principal | None:
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return self._find(token.strip())
+        if (token := _bearer(headers)) is not None:
+            if self._policy.token and hmac.compare_digest(token.encode(), self._policy.token.encode()):
+                return Principal("admin", Role.ADMIN)
+            return self._principals.find_token(token)
         cookie = cookie_parser(headers.get("cookie", "")).get(COOKIE)
-        if cookie is not None and (holder := self._find(cookie)) is not None:
+        if cookie is not None and (holder := self._principals.find_token(cookie)) is not None:
             return Principal(holder.name, holder.role, by_cookie=True)
-        return None if self._policy.requires_login else Principal("", Role.ADMIN)
+        return None if self._policy.requires_login else LOCAL
 
-    def _find(self, token: str) -> Principal | None:
-        if self._policy.token and hmac.compare_digest(token.encode(), self._policy.token.encode()):
-            return Principal("admin", Role.ADMIN)
-        return self._principals.find_token(token)
+    def _check_token(
+        self, scope: Scope, headers: Headers, principal: Principal | None
+    ) -> tuple[int, str] | None:
+        """Slow down an address that sends wrong tokens; its right ones are accepted."""
+        if principal is not None or _bearer(headers) is None:
+            return None
+        client = scope.get("client")
+        wait = self._wrong_tokens.admit(network_of(client[0] if client else ""))
+        return (429, "too many wrong tokens") if wait else (401, "the token is not valid")
 
     def _check_host(self, headers: Headers) -> tuple[int, str] | None:
         """On loopback, reject other host names: a page of another site may have resolved to this machine."""
-        name = headers.get("host", "").rpartition(":")[0] or headers.get("host", "")
-        if self._policy.is_loopback and name.strip("[]") not in LOOPBACK_NAMES:
-            return 421, "unknown host name"
-        return None
+        host = headers.get("host", "")
+        name = host.rpartition(":")[0] or host
+        known = host == self._policy.public_host or name.strip("[]") in LOOPBACK_NAMES
+        return (421, "unknown host name") if self._policy.is_loopback and not known else None
 
     def _check_origin(
         self, scope: Scope, headers: Headers, principal: Principal | None
@@ -122,44 +155,31 @@ class Guard:
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         own = f"{'https' if self._policy.tls else scope['scheme']}://{headers.get('host', '')}"
-        foreign = (origin is not None and origin != own) or site in ("cross-site", "same-site")
+        is_own = origin in (None, own, self._policy.public_url)
+        foreign = not is_own or site in ("cross-site", "same-site")
         unknown = origin is None and site is None and principal is not None and principal.by_cookie
         return (403, "the request comes from another site") if foreign or unknown else None
 
-    def _check_rights(self, scope: Scope, principal: Principal | None) -> tuple[int, str] | None:
-        if _OPEN.fullmatch(scope["path"]):
-            return None
-        if principal is None:
-            return 401, "log in, or send a token"
-        if scope["method"] in _SAFE or scope["path"] == "/api/v1/logout":
-            return None
-        owner = self._owner(scope["path"], principal)
-        return None if principal.may_change(owner) else (403, f"the role {principal.role} does not allow it")
-
-    def _owner(self, path: str, principal: Principal) -> str | None:
-        """Return the owner of the job that a request changes or clones; a clone has its passwords."""
-        job = _JOB.fullmatch(path)
-        if job is None:
-            return None
+    def _record(self, scope: Scope, principal: Principal, status: int) -> None:
+        """Add an entry to the audit log; a response that was sent stands even if the store fails."""
+        path, job = scope["path"], scope["state"].get("job")
+        if job is None and (match := _JOB.search(path)) is not None:
+            job = match[1]
         try:
-            return self._service.get(job[1]).owner
-        except UnknownJobError:
-            return principal.name
-
-    def _record(self, scope: Scope, principal: Principal | None, status: int) -> None:
-        job = _JOB.fullmatch(scope["path"])
-        actor = (principal.name or "local") if principal is not None else "unknown"
-        values = (time.time(), actor, f"{scope['method']} {scope['path'][:200]}", job and job[1], str(status))
-        statement = "INSERT INTO audit (at, actor, action, job, outcome) VALUES (?, ?, ?, ?, ?)"
-        self._service.database.execute(statement, values)
+            action = f"{scope['method']} {path[:200]}"
+            self._service.audit.record(principal.name or "local", action, job, str(status))
+        except StoreError as error:
+            _log.error("no audit entry of %s: %s", principal.name or "local", error.what)
 
 
 class _Response:
     """Adds headers to the response and records its status; ends a stream whose sender is locked out."""
 
-    def __init__(self, send: Send, is_valid: Callable[[], Awaitable[bool]]) -> None:
+    def __init__(self, send: Send, is_valid: Callable[[], Awaitable[bool]], *, is_public_https: bool) -> None:
         self._send = send
         self._is_valid = is_valid
+        self._added = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+        self._added += [_HSTS] if is_public_https else []
         self._next_check = time.monotonic() + RECHECK_SECONDS
         self.status = 0
 
@@ -167,8 +187,7 @@ class _Response:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             present = {name.lower() for name, _ in message["headers"]}
-            headers = [(name.encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
-            added = [header for header in headers if header[0] not in present]
+            added = [header for header in self._added if header[0] not in present]
             message = {**message, "headers": [*message["headers"], *added]}
         elif message.get("more_body") and time.monotonic() >= self._next_check:
             self._next_check = time.monotonic() + RECHECK_SECONDS
@@ -205,6 +224,26 @@ class _LimitedBody:
         message = await self._receive()
         self._bytes += len(message.get("body", b""))
         return {"type": "http.disconnect"} if self.is_too_large else message
+
+
+def _bearer(headers: Headers) -> str | None:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def _check_path(scope: Scope) -> tuple[int, str] | None:
+    return (400, "the path has control characters") if _CONTROL.search(scope["path"]) else None
+
+
+def _check_rights(scope: Scope, principal: Principal | None) -> tuple[int, str] | None:
+    """Reject anonymous senders, and changes by viewers before their body is read; handlers check the rest."""
+    if _OPEN.fullmatch(scope["path"]):
+        return None
+    if principal is None:
+        return 401, "log in, or send a token"
+    if principal.role is Role.VIEWER and scope["method"] not in _SAFE and scope["path"] != "/api/v1/logout":
+        return 403, f"the role {principal.role} does not allow it"
+    return None
 
 
 def _check_length(scope: Scope, headers: Headers) -> tuple[int, str] | None:

@@ -15,7 +15,7 @@ from headrace.errors import DocumentError
 from headrace.yaml.parsing import compose
 
 MASK = "***"
-_NAME = r"[\w.-]*(?:password|passwd|secret|token|credentials?|(?:api|access|private)[._-]?key)"
+_NAME = r"(?<![\w.-])[\w.-]*?(?:password|passwd|secret|token|credentials?|(?:api|access|private)[._-]?key)"
 _NAMED = re.compile(_NAME, re.IGNORECASE)
 """Names of settings that are passed on to a client, and of options of user code."""
 _COLUMNS = {"schema", "columns", "select", "with_columns", "aggregate", "define", "measures"}

@@ -14,7 +14,10 @@ from headrace.errors import OptionError
 from headrace.jobs.store.database import Database
 
 SESSION_SECONDS = 12 * 3600
+MAX_SESSIONS = 20
+"""Sessions of one user."""
 MIN_PASSWORD_LENGTH = 10
+_SESSION = "session"
 _PREFIX = "hr_"
 _SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 _NO_USER = "0" * 32 + "$" + "0" * 128
@@ -52,6 +55,10 @@ class Principal:
         if self.role is Role.ADMIN:
             return True
         return self.role is Role.OPERATOR and owner in (None, self.name)
+
+
+LOCAL = Principal("", Role.ADMIN)
+"""Every process of this machine, where no login is required."""
 
 
 class PrincipalStore:
@@ -108,6 +115,16 @@ class PrincipalStore:
             "INSERT INTO tokens (digest, owner, role, label, created, expires) VALUES (?, ?, ?, ?, ?, ?)"
         )
         self._database.execute(statement, (digest_of(token), owner, str(role), label, now, expires))
+        return token
+
+    def start_session(self, user: Principal) -> str:
+        """Create a token for a session; the oldest sessions of the user end if there are too many."""
+        with self._database.transaction():
+            self._database.execute("DELETE FROM tokens WHERE expires < ?", (time.time(),))
+            token = self.issue_token(user.name, user.role, _SESSION, SESSION_SECONDS)
+            query = "SELECT digest FROM tokens WHERE owner = ? AND label = ? ORDER BY expires DESC"
+            for row in self._database.rows(query, (user.name, _SESSION))[MAX_SESSIONS:]:
+                self._database.execute("DELETE FROM tokens WHERE digest = ?", (row["digest"],))
         return token
 
     def find_token(self, token: str) -> Principal | None:

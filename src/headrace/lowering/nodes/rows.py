@@ -10,10 +10,12 @@ from headrace.lowering.code.functions import apply_function
 from headrace.lowering.dispatch import lower
 from headrace.lowering.expressions import ROUTE, TIME, column, drop_hidden, hidden_columns
 from headrace.lowering.sql_queries import run_query
+from headrace.lowering.tables.changes import LABEL, new_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import FunctionStep
 from headrace.steps.endpoints.source import FrameSource, Source
+from headrace.steps.facts import CHANGE
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
@@ -81,7 +83,7 @@ def _union(node: Union, lowering: Lowering) -> DataFrame:
 @lower.register(FunctionStep)
 def _function(node: FunctionStep, lowering: Lowering) -> DataFrame:
     time_column = lowering.graph.facts(node.input).time_column
-    frame, where = lowering.frame(node.input), lowering.graph.where(node)
+    frame, where = new_rows(node, node.input, lowering), lowering.graph.where(node)
     return apply_function(frame, node, where, time_column, ordered=_is_ordered(node, lowering.graph))
 
 
@@ -97,8 +99,17 @@ def _route(node: Route, lowering: Lowering) -> DataFrame:
 
 @lower.register(Sql)
 def _sql(node: Sql, lowering: Lowering) -> DataFrame:
-    frames = {table: drop_hidden(lowering.frame(ref)) for table, ref in node.tables}
-    return run_query(node.query, frames, lowering.spark)
+    frames = {table: drop_hidden(new_rows(node, ref, lowering)) for table, ref in node.tables}
+    if node.joins_several:  # a join with two event times as the input of another fails
+        frames = {table: _drop_watermark(frame) for table, frame in frames.items()}
+    rows = run_query(node.query, frames, lowering.spark)
+    changes = lowering.graph.facts(Ref(node.name)).change == "table"  # the query passes `change` on
+    return rows.withColumn(LABEL, F.col(CHANGE)) if changes else rows
+
+
+def _drop_watermark(frame: DataFrame) -> DataFrame:
+    """Return the rows without the mark of event time, by which Spark drops late rows."""
+    return frame.select(*(F.col(f"`{name}`").alias(name, metadata={}) for name in frame.columns))
 
 
 def _add_time(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) -> DataFrame:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @lower.register(Aggregate)
 def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
     frame = lowering.changes(node.input)
-    if not is_changelog(frame) or not frame.isStreaming:
+    if not frame.isStreaming or not (is_changelog(frame) or node.emits_changes(lowering.graph)):
         return drop_hidden(frame).groupBy(*name_columns(node.keys)).agg(*name_columns(node.aggregates))
     if node.emits_all(lowering.graph):
         return complete_rows(frame, name_columns(node.keys), name_columns(node.aggregates))

@@ -9,13 +9,16 @@ early panes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import BooleanType, StructField, StructType
 
+from headrace.checkpoints.integrity.exchange_files import checksum
 from headrace.connectors.files import Files
+from headrace.connectors.files.sink import FilesWriter, Moves
 from headrace.lowering.expressions import TIME
 from headrace.lowering.watermarks import FIXED_DELAY, PARTITION, block_predicate_pushdown
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from headrace.connectors.base import Writer
+    from headrace.connectors.ledger import LedgerEntry
     from headrace.lowering.watermarks import Heartbeats
     from headrace.steps.base import Ref
 
@@ -34,6 +38,20 @@ MARKER = "__marker"
 def exchange_path(directory: str | Path, ref: Ref) -> Path:
     """Return the directory of the exchange of an output."""
     return (Path(directory) / "exchange" / str(ref).replace(":", "_")).absolute()
+
+
+class _ExchangeWriter(FilesWriter):
+    """A files sink whose ledger has length and checksum of each file until the file is deleted."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(Files(path=str(path), format="parquet"))
+        self._path = path
+
+    def _describe(self, moves: Moves) -> Sequence[Sequence[str | int]]:
+        return [(staged, name, *checksum(self._path / staged)) for staged, name in moves]
+
+    def _is_needed(self, entry: LedgerEntry) -> bool:
+        return any((self._path / name).exists() for _, name, *_ in entry.detail.get("moves", ()))
 
 
 class Exchange:
@@ -55,7 +73,7 @@ class Exchange:
 
     def writer(self) -> Writer:
         """Return the file sink that writes the exchange."""
-        return Files(path=str(self.path), format="parquet").writer()
+        return _ExchangeWriter(self.path)
 
     def add_marker(self, frame: DataFrame, watermark_ms: int) -> DataFrame:
         """Return the rows of an epoch, with a watermark marker if there is a watermark."""

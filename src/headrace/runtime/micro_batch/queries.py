@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import HeadraceError
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.runtime.delivery import Stopped
-from headrace.runtime.failures import translate_error
+from headrace.runtime.failures import find_damage, translate_error
 from headrace.runtime.virtual_time import Clock, SteppedQuery
 
 if TYPE_CHECKING:
@@ -85,9 +86,11 @@ class RunQueries:
             if isinstance(failure, Stopped) or (self.stopping and failure is None):
                 return
             self.stop(failed=planned)
-            raise self._locate(failure or error) from error
+            raise self._locate(failure or error, planned.checkpoint) from error
 
-    def _locate(self, failure: BaseException) -> HeadraceError:
+    def _locate(self, failure: BaseException, checkpoint: Path) -> HeadraceError:
+        if damage := find_damage(failure, checkpoint):
+            return damage
         # Rows are computed while a sink writes them, so an error of the sink may wrap one of user code.
         if (translated := as_user_code_error(self._graph, failure)) is not None:
             return translated

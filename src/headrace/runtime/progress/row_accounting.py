@@ -23,24 +23,20 @@ NAME = "row_accounting.jsonl"
 CounterValues = Mapping[str, int]
 """Values of the kernel's counters by name."""
 
-_COUNTERS = {
-    "rows": "rows",
-    "processed": "folded",
-    "late": "late",
-    "duplicates": "repeated",
-    "assigned": "placed",
-    "emitted": "settled",
-    "dropped": "lost",
-    "expired": "forgotten",
-    "missed": "missed",
-    "panes": "panes",
-    "retractions": "retractions",
-    "dropped_matches": "dropped",
-    "timed_out": "timed_out",
-    "superseded": "superseded",
-    "unmatched": "unmatched",
+_GAUGES = ("buffered", "open_windows")
+"""Counters whose sum is the present number."""
+
+_NAMES_OF_0_2 = {
+    "folded": "processed",
+    "repeated": "duplicates",
+    "placed": "assigned",
+    "settled": "emitted",
+    "lost": "dropped",
+    "forgotten": "expired",
+    "dropped": "dropped_matches",
+    "pending": "buffered",
 }
-"""The kernel counter of each field that is a difference of sums."""
+"""Counters of version 0.2 in files beside a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +45,7 @@ class RowAccounting:
 
     A row in several windows counts once in `rows` and once per window in `assigned`.
 
-    >>> counts = {"rows": 10, "folded": 9, "late": 1, "placed": 9, "settled": 7}
+    >>> counts = {"rows": 10, "processed": 9, "late": 1, "assigned": 9, "emitted": 7}
     >>> accounting = RowAccounting.between({}, counts)
     >>> print(accounting, accounting.balanced)
     10 rows = 7 emitted + 2 in open windows + 1 late True
@@ -96,14 +92,12 @@ class RowAccounting:
     @classmethod
     def between(cls, before: CounterValues, now: CounterValues) -> RowAccounting:
         """Return the accounting of the rows that were counted between two sums."""
-        changes = {field: now.get(name, 0) - before.get(name, 0) for field, name in _COUNTERS.items()}
+        changes = {name: n - (0 if name in _GAUGES else before.get(name, 0)) for name, n in now.items()}
         return cls(
             **changes,
-            buffered=now.get("pending", 0),
             in_open_windows=_in_open_windows(now),
-            open_windows=now.get("windows", 0) - now.get("expired", 0),
             in_open_windows_before=_in_open_windows(before),
-            buffered_before=before.get("pending", 0),
+            buffered_before=before.get("buffered", 0),
         )
 
     @property
@@ -152,7 +146,7 @@ class AccountingLog:
         self.step = step
         self._file = checkpoint / NAME
         self._sums = {
-            int(line["epoch"]): dict(line["sum"])
+            int(line["epoch"]): _rename_counters(line["sum"])
             for line in read_lines(self._file)
             if line.get("step", step) == step
         }
@@ -192,7 +186,17 @@ def count_of(number: int, noun: str) -> str:
 
 
 def _in_open_windows(counts: CounterValues) -> int:
-    return counts.get("placed", 0) - sum(counts.get(name, 0) for name in ("settled", "lost", "forgotten"))
+    return counts.get("assigned", 0) - sum(counts.get(name, 0) for name in ("emitted", "dropped", "expired"))
+
+
+def _rename_counters(sums: CounterValues) -> dict[str, int]:
+    """Return stored sums with the present names of the counters."""
+    if "folded" not in sums:
+        return dict(sums)
+    renamed = {
+        _NAMES_OF_0_2.get(name, name): n for name, n in sums.items() if name not in ("windows", "expired")
+    }
+    return {**renamed, "open_windows": sums.get("windows", 0) - sums.get("expired", 0)}
 
 
 def _before(held: int) -> str:

@@ -15,6 +15,7 @@ from headrace.runtime.delivery import SinkBinding
 from headrace.runtime.exchanges.exchange import Exchange
 from headrace.runtime.progress.log import EXCHANGE
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.stateful.updates import replaces_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +45,8 @@ class Bindings:
 
     def _bind_sink(self, sink: Sink, query: Query) -> SinkBinding:
         writer = self.build_writer(sink)
-        key = writer.upsert_key if isinstance(writer, Upserting) else ()
+        replaces = replaces_rows(sink, self.graph.facts(sink.input))
+        key = writer.upsert_key if isinstance(writer, Upserting) and replaces else ()
         return SinkBinding(
             sink.name,
             sink.input,

@@ -10,6 +10,7 @@ from headrace.checkpoints.layout import checkpoint_of
 from headrace.checkpoints.signatures import Signature, read_signature, signature_of, signature_problem
 from headrace.errors import PlanError
 from headrace.steps.joins.sides import TwoInputs
+from headrace.steps.stateful.aggregate import Aggregate
 
 if TYPE_CHECKING:
     from headrace.lowering.lowering import Lowering
@@ -27,7 +28,9 @@ def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
         for side, schema in zip(sides, inputs, strict=True)
         for column in schema
     }
-    return signature_of(step, types, by_clock=any(graph.facts(ref).by_clock for ref in step.inputs))
+    by_clock = any(graph.facts(ref).by_clock for ref in step.inputs)
+    changes = isinstance(step, Aggregate) and step.emits_changes(graph)
+    return signature_of(step, types, by_clock=by_clock, changes=changes)
 
 
 def check_signatures(graph: Graph, planned: Iterable[PlannedQuery], directory: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.checkpoints.layout import checkpoint_of
+from headrace.checkpoints.layout import CHECKPOINT_ID, checkpoint_of, renew_checkpoint_id
 from headrace.checkpoints.signatures import read_signature, signature_problem, write_signature
 from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Guarantee, WriteContext
@@ -128,6 +128,8 @@ class RealTimeRun(RunHandle):
         if problem := signature_problem(self.graph.where(step), read_signature(checkpoint), signature):
             raise PlanError([problem])
         write_signature(checkpoint, signature)
+        if not (checkpoint / CHECKPOINT_ID).exists():  # no sink uses it; every checkpoint has one
+            renew_checkpoint_id(checkpoint)
         writer = frame.writeStream.format("kafka").outputMode("update").options(**producer_options(sinks))
         writer = writer.queryName(f"{self.graph.name}.{query.name}")
         writer = writer.option("checkpointLocation", str(checkpoint / "spark"))

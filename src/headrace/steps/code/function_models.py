@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field, PlainSerializer
+from pydantic import AfterValidator, Field, PlainSerializer
 
+from headrace.access import CODE_HINT, current_code
 from headrace.errors import OptionError
 from headrace.functions.reference import UserCode
 from headrace.processors.stateful_map import StatefulMap
@@ -20,6 +21,7 @@ from headrace.steps.code.functions import (
 )
 from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.options import SchemaValue
+from headrace.steps.grammar.problems import invalid
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Length, Text
 
@@ -42,7 +44,13 @@ def code_text(code: UserCode) -> str:
     return code.text
 
 
-CodeText = Annotated[Text, PlainSerializer(code_text)]
+def _check_code(reference: str) -> str:
+    if not current_code():
+        raise invalid("a step that loads Python is not accepted", CODE_HINT)
+    return reference
+
+
+CodeText = Annotated[Text, AfterValidator(_check_code), PlainSerializer(code_text)]
 """A reference to user code; the value of a node is a `UserCode`."""
 
 
@@ -71,6 +79,7 @@ class OutputOptions(FunctionOptions):
 class _FunctionModel(StepModel):
     """A function step in a document."""
 
+    loads_code = True
     options: FunctionOptions
     node: ClassVar[type[FunctionStep]]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, TypedDict, Unpack
+from typing import Any, ClassVar, Literal
 
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError, reject_unknown_options, require_choice
+from headrace.errors import OptionError, require_choice
 from headrace.functions.calls import is_async
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.functions.reference import UserCode, reference_to
@@ -21,14 +21,6 @@ from headrace.steps.unrouted import note_unrouted
 OnFailure = Literal["divert", "fail"]
 DEFAULT_CONCURRENCY = 10
 """The default number of concurrent calls of an async function."""
-
-
-class FunctionKeywords(TypedDict, total=False):
-    """The keyword arguments that all function steps share."""
-
-    on_error: OnFailure
-    concurrency: int | None
-    timeout: Duration | None
 
 
 @dataclass(frozen=True)
@@ -97,6 +89,7 @@ class FlatMap(FunctionStep):
     """Maps each row to any number of rows."""
 
     verb: ClassVar[str] = "flat_map"
+    drops_rows: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -104,6 +97,7 @@ class Filter(FunctionStep):
     """Keeps the rows for which a function returns True."""
 
     verb: ClassVar[str] = "filter"
+    drops_rows: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -111,13 +105,17 @@ class MapBatches(FunctionStep):
     """Maps each batch of rows to a table."""
 
     verb: ClassVar[str] = "map_batches"
+    drops_rows: ClassVar[bool] = True
 
 
 def facts_of_output(before: Facts, output: Schema) -> Facts:
     """Return the facts of rows that a function returns; they have the time of their input row."""
     time = before.time_column if before.time_column is not None and before.time_column in output else None
     cdc = before.cdc and CHANGE in output
-    return replace(before, columns=output.names, schema=output, time_column=time, order_from=(), cdc=cdc)
+    fixed = tuple((name, keys) for name, keys in before.fixed if name in output)
+    return replace(
+        before, fixed=fixed, columns=output.names, schema=output, time_column=time, order_from=(), cdc=cdc
+    )
 
 
 def dead_letter_facts(before: Facts) -> Facts:
@@ -133,7 +131,10 @@ def function_node(
     ref: Ref,
     code: Any,
     output: str | type | Schema | None = None,
-    **options: Unpack[FunctionKeywords],
+    *,
+    on_error: OnFailure = "divert",
+    concurrency: int | None = None,
+    timeout: Duration | None = None,
 ) -> FunctionStep:
     """Return the node of a function; `output` defaults to the return type of the function.
 
@@ -143,15 +144,12 @@ def function_node(
         LoadError: the function cannot be imported.
     """
     where = f"`{name}`"
-    reject_unknown_options(options, FunctionKeywords, where)
     reference = reference_to(code, where=where)
     target, columns = reference.load(), None
     if kind is not Filter:
         columns = Schema.of(output) if output is not None else output_of(target, many=kind is FlatMap)
         if columns is None:
             raise missing_output(name)
-    on_error, concurrency = options.get("on_error", "divert"), options.get("concurrency")
-    timeout = options.get("timeout")
     require_choice(on_error, OnFailure, "on_error", where)
     if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
         raise OptionError(f"expected concurrency to be at least 1, got {concurrency!r}", where=where)

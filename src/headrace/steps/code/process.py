@@ -167,6 +167,7 @@ class ProcessModel(StepModel):
 
     node = Process
     key = "process"
+    loads_code = True
     keys: KeyColumns = Field(default=(), alias="key_by")
     options: ProcessOptions = Field(
         alias="process", description="Runs a Python class with state and timers over the rows of each key"

@@ -19,6 +19,7 @@ from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.grammar.options import ConnectorModel
 from headrace.steps.grammar.values import Reference
+from headrace.steps.stateful.updates import check_replaced
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier, unknown_columns
 
 _COLUMN_OPTIONS = (
@@ -61,6 +62,7 @@ class Sink(Node):
         if "sink" not in self.connector.roles:
             yield Finding(f"{self.connector.kind} cannot be written to", "it is a source only", ("mode",))
         yield from self._check_mode(plan)
+        yield from check_replaced(plan, self)
         columns, schema = plan.facts(self.input).columns, plan.facts(self.input).schema
         if schema is not None and (problem := self.connector.schema_problem(schema)):
             yield Finding(*problem)

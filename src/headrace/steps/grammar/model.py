@@ -65,8 +65,6 @@ class Grammar:
     """The key that a value without a mapping stands for: `{session: 30 seconds}`."""
     forms: ClassVar[tuple[JsonSchemaValue, ...]] = ()
     """JSON Schemas of other values that `prepare` accepts."""
-    moved: ClassVar[Mapping[str, str]] = {}
-    """Hints for keys of earlier versions."""
     internal: ClassVar[Mapping[str, Any]] = {}
     """Fields that are not keys of the document, with their values while it is read."""
     __pydantic_fields__: ClassVar[dict[str, FieldInfo]]
@@ -137,7 +135,7 @@ class Grammar:
 
     @classmethod
     def _unknown_key(cls, key: str) -> InitErrorDetails:
-        hint = cls.moved.get(key) or did_you_mean(key, cls.field_names())
+        hint = did_you_mean(key, cls.field_names())
         return problem_at((key,), invalid(f"unknown key `{key}` in {cls.label}", hint, kind=UNKNOWN_KEY))
 
     def shorten(self, data: dict[str, Any]) -> Any:

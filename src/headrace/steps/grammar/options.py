@@ -18,6 +18,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from headrace import formats
+from headrace.access.paths import check_path
 from headrace.connectors import registry
 from headrace.connectors.base import Connector, Role
 from headrace.connectors.roles import misplaced_options
@@ -252,7 +253,7 @@ def _rules_table(value: Any) -> Connector | str:
         return _RulesConnector.model_validate(value).connector
     if not isinstance(value, str) or not value.strip():
         raise expect("a file of rules, or a table such as {postgres: {...}}")
-    return value
+    return check_path(value)
 
 
 class _RulesConnector(ConnectorModel):

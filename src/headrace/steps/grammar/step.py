@@ -60,6 +60,8 @@ class StepKeys(Grammar):
 
     palette: ClassVar[PaletteEntry | None] = None
     """Its entry in the palette of the flow editor."""
+    loads_code: ClassVar[bool] = False
+    """True if the step imports Python of the user."""
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:
@@ -98,6 +100,7 @@ class StepModel(StepKeys, DocumentModel):
     key: ClassVar[str] = ""
     slot: ClassVar[Slot] = Slot.OPERATION
     other_key: ClassVar[str] = ""
+    loads_code: ClassVar[bool] = False
 
     def build(self, name: str, inputs: Inputs) -> Node:
         """Return the node of the step; the fields of the model are the attributes of the node."""

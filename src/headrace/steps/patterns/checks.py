@@ -16,9 +16,9 @@ from headrace.steps.traits import Finding
 
 Problems = Iterator[tuple[str, str]]
 
-_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+_STRING = re.compile(r"'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)", re.DOTALL)
 _QUALIFIED = re.compile(r"(?<![\w.`])(?:`([^`]+)`|([A-Za-z_]\w*))\s*\.\s*[`A-Za-z_]")
-_ARGUMENT = re.compile(r"\b([A-Za-z_]\w*)\s*(?:,\s*([A-Za-z_]\w*)\s*\)?\s*)?->")
+_ARGUMENT = re.compile(r"\b([A-Za-z_]\w*)\s*(?:,\s*([A-Za-z_]\w*)\s*(?:\)\s*)?)?->")
 
 
 def check_pattern(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from headrace.durations import Duration, text
-from headrace.errors import OptionError, reject_unknown_options
+from headrace.errors import OptionError
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Skip, Within, skip_of, within_of
 from headrace.steps.base import MAIN, Plan, Ref
@@ -24,17 +24,6 @@ from headrace.steps.patterns.keyed import KeyedPattern
 from headrace.steps.traits import Finding, StateBound, Tier
 from headrace.triggers import LateRows
 from headrace.windows import Order
-
-
-class MatchKeywords(TypedDict, total=False):
-    """The keyword arguments of `match`."""
-
-    within: Duration | Mapping[str, Duration] | Within | None
-    skip: str | Mapping[str, str] | Skip
-    order: Order
-    select: Mapping[str, str] | None
-    late_rows: LateRows
-    timeouts: LateRows
 
 
 @dataclass(frozen=True)
@@ -121,29 +110,39 @@ class Match(KeyedPattern):
         }
 
 
-def match_node(name: str, ref: Ref, keys: Named, pattern: Pattern, **options: Unpack[MatchKeywords]) -> Match:
+def match_node(
+    name: str,
+    ref: Ref,
+    keys: Named,
+    pattern: Pattern,
+    *,
+    within: Duration | Mapping[str, Duration] | Within | None = None,
+    skip: str | Mapping[str, str] | Skip = "past_last",
+    order: Order = "event_time",
+    select: Mapping[str, str] | None = None,
+    late_rows: LateRows = "divert",
+    timeouts: LateRows = "divert",
+) -> Match:
     """Return the node of a pattern.
 
     Raises:
         OptionError: an option has an invalid value.
     """
     where = f"`{name}`"
-    reject_unknown_options(options, MatchKeywords, where)
     if not isinstance(pattern, Pattern):
         hint = 'begin one with patterns.step("small", "amount < 1")'
         raise OptionError(f"expected a pattern, got {pattern!r}", where=where, hint=hint)
-    select = options.get("select")
     return Match(
         name,
         ref,
         keys,
         Pattern(pattern.elements),  # without the type of the builder stage
-        within_of(options.get("within")),
-        skip_of(options.get("skip", "past_last")),
+        within_of(within),
+        skip_of(skip),
         None if select is None else _measures(where, select),
-        order=options.get("order", "event_time"),
-        late_rows=options.get("late_rows", "divert"),
-        timeouts=options.get("timeouts", "divert"),
+        order=order,
+        late_rows=late_rows,
+        timeouts=timeouts,
     )
 
 

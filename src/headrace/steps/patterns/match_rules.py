@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from headrace.connectors.base import Connector
 from headrace.durations import Duration, microseconds, text
-from headrace.errors import OptionError, reject_unknown_options
+from headrace.errors import OptionError
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
@@ -33,16 +33,6 @@ FAULT_COLUMNS = ("rule", "version", "reason", "hint", "place", "read_at")
 RULE_COLUMNS = ("rule", "version", "start", "end")
 RULE_FILES = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 """The suffixes of files of rules."""
-
-
-class MatchRulesKeywords(TypedDict, total=False):
-    """The keyword arguments of `match_rules`."""
-
-    measures: str | type | Schema | None
-    order: Order
-    longest: Duration | None
-    late_rows: LateRows
-    timeouts: LateRows
 
 
 @dataclass(frozen=True)
@@ -121,7 +111,16 @@ class MatchRules(KeyedPattern):
 
 
 def rules_node(
-    name: str, ref: Ref, keys: Named, rules: str | Path | Connector, **options: Unpack[MatchRulesKeywords]
+    name: str,
+    ref: Ref,
+    keys: Named,
+    rules: str | Path | Connector,
+    *,
+    measures: str | type | Schema | None = None,
+    order: Order = "event_time",
+    longest: Duration | None = None,
+    late_rows: LateRows = "divert",
+    timeouts: LateRows = "divert",
 ) -> MatchRules:
     """Return the node of a table of rules.
 
@@ -129,11 +128,9 @@ def rules_node(
         OptionError: an option has an invalid value.
     """
     where = f"`{name}`"
-    reject_unknown_options(options, MatchRulesKeywords, where)
     if not isinstance(rules, str | Path | Connector) or not str(rules):
         hint = 'write rules="rules.yaml", or rules=connect.postgres(url=..., table="rules")'
         raise OptionError(f"expected a file or a table of rules, got {rules!r}", where=where, hint=hint)
-    longest, measures = options.get("longest"), options.get("measures")
     return MatchRules(
         name,
         ref,
@@ -141,9 +138,9 @@ def rules_node(
         rules if isinstance(rules, Connector) else str(rules),
         None if measures is None else Schema.of(measures),
         None if longest is None else microseconds(longest, where=f"{where}: longest"),
-        order=options.get("order", "event_time"),
-        late_rows=options.get("late_rows", "divert"),
-        timeouts=options.get("timeouts", "divert"),
+        order=order,
+        late_rows=late_rows,
+        timeouts=timeouts,
     )
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.expression_checks import check_columns, check_expressions
 from headrace.steps.expressions import Expression, Named, describe_columns, names_of
-from headrace.steps.facts import CHANGE, Facts, output_name, source_column, with_columns
+from headrace.steps.facts import CHANGE, Facts, fixed_after, output_name, source_column, with_columns
 from headrace.steps.grammar.step import Slot, StepModel
 from headrace.steps.grammar.values import Condition, Expected, NamedExpressions, Names, SelectColumns
 from headrace.steps.traits import Finding, unknown_columns
@@ -40,6 +40,7 @@ class Where(ColumnNode):
 
     condition: Expression
     verb: ClassVar[str] = "where"
+    drops_rows: ClassVar[bool] = True
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from check_expressions([self.condition], plan.facts(self.input).columns, "where")
@@ -61,8 +62,9 @@ class Select(ColumnNode):
         known = tuple(name for name in names if name is not None)
         time = inputs[0].time_column
         times = (name or output_name(item) for name, item in self.columns if source_column(item) == time)
+        fixed = fixed_after(inputs[0], zip(names, (item for _, item in self.columns), strict=True))
         return replace(
-            inputs[0],
+            fixed,
             columns=known if len(known) == len(names) else None,
             schema=None,
             time_column=next(times, None) if time is not None else None,
@@ -90,6 +92,7 @@ class WithColumns(ColumnNode):
             if isinstance(item, str) and (match := _SAME_ORDER.fullmatch(item))
         )
         added = with_columns(inputs[0], names_of(self.columns))
+        added = replace(added, fixed=_with_fixed(inputs[0], self.columns))
         cdc = added.cdc and CHANGE not in (name.lower() for name, _ in self.columns)
         return replace(added, order_from=(*inputs[0].order_from, *ordered), cdc=cdc)
 
@@ -109,7 +112,8 @@ class Drop(ColumnNode):
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         dropped = {name.lower() for name in self.columns}
-        facts = replace(inputs[0], cdc=inputs[0].cdc and CHANGE not in dropped)
+        fixed = tuple((name, keys) for name, keys in inputs[0].fixed if name.lower() not in dropped)
+        facts = replace(inputs[0], cdc=inputs[0].cdc and CHANGE not in dropped, fixed=fixed)
         if facts.columns is None:
             return facts
         return replace(facts, columns=tuple(name for name in facts.columns if name.lower() not in dropped))
@@ -119,6 +123,13 @@ class Drop(ColumnNode):
 
     def description(self) -> list[str]:
         return [", ".join(self.columns)]
+
+
+def _with_fixed(facts: Facts, columns: Named) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return `fixed` of rows with added or replaced columns."""
+    replaced = {name.lower() for name, _ in columns}
+    others = [(name, keys) for name, keys in facts.fixed if name.lower() not in replaced]
+    return (*others, *fixed_after(facts, columns).fixed)
 
 
 def _passes_change(name: str, item: Expression) -> bool:

@@ -23,6 +23,7 @@ class Route(Node):
     input: Ref
     branches: Named
     verb: ClassVar[str] = "route"
+    drops_rows: ClassVar[bool] = True
 
     @property
     def outputs(self) -> tuple[str, ...]:

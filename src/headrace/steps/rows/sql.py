@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 from pydantic_core import PydanticCustomError
@@ -13,14 +13,20 @@ from headrace.errors import OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
 from headrace.sql.expression_check import check_query
 from headrace.sql.query_check import check_query_columns, selected_columns
+from headrace.sql.refusals import refused_forms
+from headrace.sql.shape import QueryShape, fixed_columns
 from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.expressions import find_columns, one_line
-from headrace.steps.facts import Facts, duplicates, union_facts
+from headrace.steps.facts import Facts, duplicates, fixed_after, union_facts
 from headrace.steps.grammar.problems import collect_errors, raise_at
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Expected, SqlText
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.traits import Differs, Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.rows.sql_checks import check_against
+from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateBound, Tier
+
+if TYPE_CHECKING:
+    from sqlglot import expressions as exp
 
 
 @dataclass(frozen=True)
@@ -33,48 +39,84 @@ class Sql(Node):
     """True if the query groups, joins, aggregates or deduplicates."""
     joins: bool = False
     """True if it joins streams."""
+    windowed: bool = False
+    """True if it groups by a window of time."""
     verb: ClassVar[str] = "sql"
 
     @property
     def updates(self) -> bool:
-        return self.stateful and not self.joins  # Spark joins streams in append mode only
+        # Spark joins streams in append mode only; windows emit their results when they close.
+        return self.stateful and not self.joins and not self.windowed
+
+    @property
+    def drops_rows(self) -> bool:  # type: ignore[override]
+        return not self.stateful and self.shape.filters
+
+    @property
+    def joins_several(self) -> bool:
+        """True if it joins three streams or more: inner joins, which Spark runs without watermarks only."""
+        return len(self.shape.joins) > 1
+
+    @property
+    def shape(self) -> QueryShape:
+        """The parsed query."""
+        return sql_facts.shape_of(self.query)
 
     @property
     def inputs(self) -> tuple[Ref, ...]:
         return tuple(ref for _, ref in self.tables)
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
-        change = union_facts(inputs).change
-        return Facts(change="updates" if self.updates else "none" if change == "table" else change)
+        if self.updates:
+            keys = tuple(key.sql() for key in self.shape.group_keys)
+            fixed = tuple((name, (key,)) for name, key in fixed_columns(self.shape))
+            return Facts(change="updates", table_key=keys, fixed=fixed)
+        if self.stateful:
+            return Facts()
+        facts = union_facts(inputs)
+        after = Facts(change=facts.change, adds=facts.adds)
+        select = self.shape.row_wise
+        if select is None or facts.change != "updates":
+            return after
+        items = [(item.alias_or_name or None, _item_text(item)) for item in select.expressions]
+        return replace(after, table_key=facts.table_key, fixed=fixed_after(facts, items).fixed)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
-        columns = {table: plan.facts(ref).columns for table, ref in self.tables}
-        for fault in (*check_query(self.query), *check_query_columns(self.query, columns)):
+        tables = {table: plan.facts(ref) for table, ref in self.tables}
+        columns = {table: facts.columns for table, facts in tables.items()}
+        refused = list(refused_forms(self.query, self.shape))
+        for fault in (*refused, *check_query(self.query), *check_query_columns(self.query, columns)):
             yield Finding(fault.problem, fault.hint, ("sql",))
         for name in duplicates(selected_columns(self.query, columns)):
             yield Finding(f"two columns are called `{name}`", "rename one of them with `as`", ("sql",))
-        if not self.stateful and sql_facts.sorts_rows(self.query):
-            what = "a stream has no end, so its rows cannot be sorted"
-            yield Finding(what, "sort them in the target system, or use top_n", ("sql",))
-        untimed = [name for name, ref in self.tables if not plan.facts(ref).timed]
-        if untimed and sql_facts.has_outer_join(self.query):
-            what = f"an outer join of streams needs event time, but `{untimed[0]}` has none"
-            yield Finding(what, "join the stream after event_time: event_time(..., name=...)", ("sql",))
+        if not self.tables:
+            yield Finding("the query reads no stream", "write `select ... from <stream> ...`", ("sql",))
+        if not refused:
+            yield from check_against(self.shape, tables)
+        if self.updates and len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
+            what = "its sinks have different modes"
+            yield Finding(what, "set the same mode, update or complete, for all of them", ("sql",))
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
-        if self.stateful:
+        if self.stateful and not self.joins_several:
             what = "Spark drops late rows of this query and only counts them"
             yield Finding(what, "window(...).aggregate(...) sends them to .late")
 
     def tier(self, plan: Plan) -> Tier:
-        dropped = "; rows too late for its state are dropped by Spark" if self.stateful else ""
+        drops = self.stateful and not self.joins_several
+        dropped = "; rows too late for its state are dropped by Spark" if drops else ""
         return Tier("native", f"Spark SQL{dropped}")
 
     def state_bound(self, plan: Plan) -> StateBound | None:
+        if self.joins_several:
+            hint = "write each join as a step with join(..., within=...)"
+            return StateBound("all rows of the joined streams", "the rows of its input", hint)
         return StateBound("the state of Spark's operators") if self.stateful else None
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        if self.stateful:
+        if self.stateful and not self.updates:
+            yield Blocks("joins and windows need append mode, but real-time mode has update mode only")
+        elif self.stateful:
             yield Differs("Spark must be able to run the query in update mode")
 
     def description(self) -> list[str]:
@@ -111,9 +153,15 @@ def sql_node(
     if (split := facts.split) is not None:
         ref = (timed or {}).get(split.table, known[split.table])
         return RowPattern(name, ref, split.table, query, split.rest, split.clause, split.input_query)
-    return Sql(
-        name, query, tuple((table, known[table]) for table in facts.tables), facts.stateful, facts.joins
-    )
+    refs = {**known, **(timed or {})} if facts.stateful else known  # a watermark bounds the state
+    tables = tuple((table, refs[table]) for table in facts.tables)
+    return Sql(name, query, tables, facts.stateful, facts.joins, facts.windowed)
+
+
+def _item_text(item: exp.Expr) -> str:
+    """Return an item of a select as text; `*` only if it passes on all columns."""
+    item = item.unalias()
+    return "*" if item.sql() == "*" else item.sql("spark")
 
 
 class SqlModel(StepModel):

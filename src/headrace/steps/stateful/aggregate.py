@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -25,8 +26,11 @@ from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Aggregates, KeyColumns
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
+from headrace.steps.stateful.updates import is_filtered
 from headrace.steps.tables.retractions import describe_retractions, has_retractions, with_kept_values
-from headrace.steps.traits import Finding, StateBound, Tier
+from headrace.steps.traits import Blocks, Finding, RealTimeNote, StateBound, Tier
+
+_DISTINCT = re.compile(r"\(\s*distinct\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,10 @@ class Aggregate(KeyedNode):
     duplicate_hint: ClassVar[str] = "keys and aggregates need different names"
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
-        return Facts(columns=(*names_of(self.keys), *names_of(self.aggregates)), change="updates")
+        keys = names_of(self.keys)
+        fixed = tuple((name, (name,)) for name in keys)
+        columns = (*keys, *names_of(self.aggregates))
+        return Facts(columns=columns, change="updates", table_key=keys, fixed=fixed)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from super().check(plan)
@@ -53,6 +60,11 @@ class Aggregate(KeyedNode):
                     "add a window, or use Spark SQL",
                     ("aggregate",),
                 )
+        if self.emits_all(plan) and self._has_distinct and not has_retractions(plan.facts(self.input)):
+            what = (
+                "mode complete runs on Spark's own aggregation, which has no distinct aggregates over streams"
+            )
+            yield Finding(what, "use mode update, or approx_count_distinct", ("aggregate",))
         if len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
             what = "its sinks have different modes"
             yield Finding(what, "set the same mode, update or complete, for all of them")
@@ -61,7 +73,22 @@ class Aggregate(KeyedNode):
         """Return True if every micro-batch emits all keys, for sinks in mode `complete`."""
         return any(sink.mode == "complete" for sink in plan.sinks_of(self))
 
+    def emits_changes(self, plan: Plan) -> bool:
+        """Return True if the kernel aggregates a stream, to emit old rows too or to keep distinct values."""
+        if has_retractions(plan.facts(self.input)) or self.emits_all(plan):
+            return False
+        return self._has_distinct or is_filtered(plan, self)
+
+    @property
+    def _has_distinct(self) -> bool:
+        return any(_DISTINCT.search(str(item)) for _, item in self.aggregates)
+
     def tier(self, plan: Plan) -> Tier:
+        if self.emits_changes(plan):
+            why = (
+                "keeps distinct values" if self._has_distinct else "emits the rows that a filter then removes"
+            )
+            return Tier("kernel", why)
         if not has_retractions(plan.facts(self.input)):
             return Tier("native", "Spark's own aggregation")
         removed = f"removed rows: {describe_retractions(self.aggregates)}"
@@ -81,6 +108,10 @@ class Aggregate(KeyedNode):
             "use a window, or window(windows.global_window(), ttl=...) to expire idle ones",
         )
         return with_rows_in_state(bound, self.aggregates)
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        if self.emits_changes(plan):
+            yield Blocks("its rows are changes, for which the kernel runs micro-batches")
 
     def description(self) -> list[str]:
         return ["running", describe_keys(self.keys), describe_columns(self.aggregates)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,6 @@ from headrace.steps.grammar.values import Reference
 from headrace.steps.joins.grammar import JoinModel, JoinOnOptions, SelectValue
 from headrace.steps.joins.sides import (
     JoinOn,
-    OnColumns,
     describe_on,
     key_pairs_of,
     selection_of,
@@ -29,7 +28,7 @@ from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    pass
 
 At = Literal["arrival", "event_time", "live"]
 TableHow = Literal["inner", "left"]
@@ -42,14 +41,6 @@ _MOMENTS = {
     "live": "following its changes",
 }
 _NOT_LATEST = "a join at event time requires the versions of `latest`, but `{}` has none"
-
-
-class TableJoinKeywords(TypedDict, total=False):
-    """The keyword arguments of a join of a stream with a table, without `at`."""
-
-    on: Required[OnColumns]
-    how: TableHow
-    select: Mapping[str, str | Column] | None
 
 
 @dataclass(frozen=True)

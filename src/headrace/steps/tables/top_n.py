@@ -26,7 +26,7 @@ from headrace.steps.unrouted import note_stateful
 
 RANK = "rank"
 _DIRECTION = re.compile(
-    r"(?P<expression>.*?)(?:\s+(?P<words>asc|desc))?(?:\s+nulls\s+(?P<nulls>first|last))?\s*",
+    r"(?P<expression>.*?)(?:(?<!\s)\s+(?P<words>asc|desc))?(?:(?<!\s)\s+nulls\s+(?P<nulls>first|last))?",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -115,7 +115,7 @@ def read_file(path: str | Path) -> list[Case | InvalidCase]:
 
 def read_text(content: str, *, file: str = "<text>") -> list[Case | InvalidCase]:
     """Read the cases of a text; an error in one case does not affect the others."""
-    nodes = compose(content, file=file)
+    nodes = compose(content, file=file, data=True)
     if not nodes:
         raise_problem(f"{file}:1:1", "the file has no case", _HINT)
     return [_attempt(node, file) for node in nodes]
@@ -170,7 +170,7 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
             errors.add(case.where, f"`{key}` of the case is missing", _HINT)
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
-    graph = _find_tables(_pipeline(case["pipeline"], pipeline, file, name).check(), case["pipeline"], file)
+    graph = _find_tables(_pipeline(case["pipeline"], pipeline, file, name)._plan(), case["pipeline"], file)
     lines = read_script(case["script"], graph)
     through = read_word(case["through"], ("any", "spark")) if "through" in case else "any"
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
@@ -180,7 +180,7 @@ def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
     if isinstance(value, Fields):
         slug = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "case"
         name = slug if slug[0].isalpha() else f"case-{slug}"
-        return Pipeline.from_graph(yaml.from_mapping(node, file=file, name=name))
+        return Pipeline._from_graph(yaml.from_mapping(node, file=file, name=name))
     path = Path(file).parent / read_value(value, expected="a pipeline or the path of one")
     if path.suffix == ".py":
         return _from_python(path, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from headrace.cli.commands.kafka import groups, records, server
+from headrace.cli.commands.kafka import groups, nexmark, records, server
 
 kafka = typer.Typer(
     help="A local Kafka server, and topics, records and groups of any Kafka.", no_args_is_help=True
@@ -14,5 +14,6 @@ kafka.command()(server.down)
 kafka.command()(records.topics)
 kafka.command()(records.produce)
 kafka.command()(records.consume)
+kafka.command()(nexmark.nexmark)
 kafka.command()(groups.lag)
 kafka.command()(groups.replay)

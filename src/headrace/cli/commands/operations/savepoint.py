@@ -126,7 +126,7 @@ def _load(file: Path, pipeline: str | None, checkpoint: Path | None) -> tuple[Gr
     from headrace.checkpoints.directory import directory_of
     from headrace.cli.loading import load_one
 
-    graph = load_one(file, pipeline).check()
+    graph = load_one(file, pipeline)._plan()
     return graph, directory_of(graph.name, checkpoint)
 
 

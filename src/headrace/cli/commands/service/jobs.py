@@ -12,11 +12,15 @@ from headrace.cli.commands.service.client import Client, upload
 from headrace.cli.commands.service.listing import describe_job, list_jobs, show_state
 from headrace.cli.options import (
     AsJson,
+    Drain,
+    ModeWord,
+    Once,
     PipelineFile,
     PipelineName,
+    RealTime,
+    UntilWord,
     check_file,
-    check_pacing,
-    flag,
+    pacing_of,
     parse_pairs,
 )
 from headrace.cli.terminal.output import show, show_json
@@ -41,12 +45,14 @@ def submit(
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="The name of the job; default: the pipeline's.")
     ] = None,
-    once: Annotated[bool, flag("--once", help="Process the available input and exit.")] = False,
-    drain: Annotated[bool, flag("--drain", help="Process the available input, then drain.")] = False,
+    until: UntilWord = None,
+    once: Once = False,
+    drain: Drain = False,
     every: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Interval between micro-batches.")
     ] = None,
-    real_time: Annotated[bool, flag("--real-time", help="Run in real-time mode.")] = False,
+    mode: ModeWord = None,
+    real_time: RealTime = False,
     master: Annotated[str | None, typer.Option(metavar="MASTER", help="The Spark master.")] = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Memory of the driver process, as 1g.")
@@ -72,11 +78,10 @@ def submit(
     - `headrace jobs submit fraud.py homes.csv events/ --url http://jobs.example:8642`
     """
     check_file(file)
-    check_pacing("submit", once, drain, every, real_time)
-    settings = {
-        "until": "caught_up" if once else "drained" if drain else None,
-        "mode": "real_time" if real_time else None,
-        "every": every,
+    pacing = pacing_of(
+        "submit", once=once, drain=drain, until=until, every=every, real_time=real_time, mode=mode
+    )
+    settings = pacing | {
         "master": master,
         "memory": memory,
         "conf": parse_pairs(conf, where="--conf", example="spark.driver.memory=2g"),

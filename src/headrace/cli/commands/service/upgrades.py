@@ -47,7 +47,7 @@ def upgrade(
 ) -> None:
     """Replace the pipeline of a job and start it from its checkpoint.
 
-    Rejected if the new pipeline needs a replay; `headrace plan` lists the reasons. Leaves a savepoint
+    Rejected if the new pipeline needs a replay; `headrace diff` lists the reasons. Leaves a savepoint
     `before-VERSION`, to which `headrace jobs restore` goes back.
 
     For example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,6 +93,7 @@ def _parse_role(role: str) -> Role:
 @contextmanager
 def _open(data: Path, store: str | None, *, existing: bool = False) -> Iterator[PrincipalStore]:
     """Open the store; `existing` rejects a directory without one, which is otherwise created."""
+    from headrace.jobs.security.files import private_files
     from headrace.jobs.security.principals import PrincipalStore
     from headrace.jobs.store.database import Database
     from headrace.jobs.store.schema import create_tables
@@ -101,9 +102,6 @@ def _open(data: Path, store: str | None, *, existing: bool = False) -> Iterator[
     if existing and store is None and not (data / "jobs.db").exists():
         hint = "pass --data DIRECTORY, or run the command where the service was started"
         raise OptionError(f"there is no job service in {data}", where="users", hint=hint)
-    database = Database(store or str(data / "jobs.db"))
-    try:
+    with private_files(), closing(Database(store or str(data / "jobs.db"))) as database:
         create_tables(database)
         yield PrincipalStore(database)
-    finally:
-        database.close()

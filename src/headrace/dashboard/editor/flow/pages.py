@@ -18,6 +18,7 @@ from headrace.dashboard.editor.flow.palette import PaletteItem, palette
 from headrace.dashboard.live import MAX_DOCUMENT, FeedOf
 from headrace.dashboard.rendering import render
 from headrace.errors import HeadraceError
+from headrace.jobs.api.access import Operator
 
 router = APIRouter(prefix="/ui/flow", include_in_schema=False)
 Text = Annotated[str, Field(max_length=MAX_DOCUMENT)]
@@ -33,7 +34,7 @@ class Edit(BaseModel):
 
 
 @router.post("/edit")
-def edit(feed: FeedOf, body: Edit) -> dict[str, Any]:
+def edit(feed: FeedOf, body: Edit, _: Operator) -> dict[str, Any]:
     """Return the document after the operations with its check, as `/ui/check` returns it."""
     try:
         edited = apply(body.document, body.operations)
@@ -45,7 +46,7 @@ def edit(feed: FeedOf, body: Edit) -> dict[str, Any]:
 
 @router.post("/form")
 def form(
-    request: Request, feed: FeedOf, name: str, document: Annotated[Text, Body(embed=True)]
+    request: Request, feed: FeedOf, name: str, document: Annotated[Text, Body(embed=True)], _: Operator
 ) -> HTMLResponse:
     """Return the form of an entry, with the problems of the document at their fields."""
     checked = check_document(document, feed.policy)

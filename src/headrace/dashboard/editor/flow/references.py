@@ -15,6 +15,8 @@ from headrace.errors import HeadraceError, OptionError
 from headrace.sql import facts
 from headrace.yaml.entries import STEPS
 
+NOT_YAML = (YAMLError, ArithmeticError, LookupError, TypeError, ValueError)
+"""The errors of ruamel.yaml; a scalar with a wrong tag raises those of Python."""
 SECTIONS = ("sources", "steps", "sinks")
 SQL = "sql"
 _OTHER = {model.key: model.other_key for model in STEPS if model.other_key}
@@ -47,7 +49,7 @@ def entries_of(text: str) -> dict[str, tuple[str, dict[str, Any]]]:
     loader.allow_duplicate_keys = True
     try:
         document = loader.load(text)
-    except (YAMLError, ValueError):
+    except NOT_YAML:
         return {}
     return {
         str(name): (section, entry if isinstance(entry, dict) else {})
@@ -64,7 +66,7 @@ def parse_value(text: str) -> Any:
     """
     try:
         return YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
+    except NOT_YAML as error:
         first = str(getattr(error, "problem", "") or error).partition("\n")[0]
         raise OptionError(f"the value is not YAML: {first}") from None
 

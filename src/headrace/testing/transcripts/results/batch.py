@@ -29,6 +29,8 @@ from headrace.testing.transcripts.script import output_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from headrace.streams.pipeline import Pipeline
+
 LATE = "late"
 HEADING = "the rows of the batch (expected) differ from those of the stream (came)"
 
@@ -72,7 +74,7 @@ def batch_failures(run: SparkRun | KernelRun, case: Case, late: Sequence[str]) -
     return failures
 
 
-def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> list[str]:
+def stream_equals_batch(pipeline: Pipeline, *, spark: SparkSession | None = None) -> list[str]:
     """Run a pipeline over the present content of its sources as a drained stream and as a batch, and compare.
 
     The sources must return the same rows when they are read again (files, a seeded generator that ends), in
@@ -87,8 +89,8 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     >>> rows = [{"card": "a", "amount": 1}] * 3
     >>> tx = pipeline.read("tx", connect.memory(rows=rows), schema="card string, amount int")
     >>> totals = tx.key_by("card").aggregate("totals", total="sum(amount)")
-    >>> _ = totals.write("out", connect.memory())
-    >>> stream_equals_batch(pipeline.check())
+    >>> totals.write("out", connect.memory())
+    >>> stream_equals_batch(pipeline)
     []
     """
     from headrace.runtime.options import RunOptions
@@ -96,6 +98,7 @@ def stream_equals_batch(graph: Graph, *, spark: SparkSession | None = None) -> l
     from headrace.spark.jars import jars_for
     from headrace.spark.session import open_session
 
+    graph = pipeline._plan()
     session = spark or open_session(graph.name, jars=jars_for(graph.connectors))
     memories = {sink.name: Memory() for sink in graph.sinks}
     nodes = {

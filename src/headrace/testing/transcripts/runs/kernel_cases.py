@@ -47,7 +47,7 @@ def _plain_time(node: EventTime) -> bool:
 
 
 def _plain_window(node: WindowAggregate) -> bool:
-    return node.emission.late_rows == "divert" and _columns(node.keys)
+    return not node.native and _columns(node.keys)
 
 
 def _plain_match(node: Match) -> bool:

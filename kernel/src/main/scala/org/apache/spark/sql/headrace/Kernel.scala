@@ -19,13 +19,11 @@ object Kernel {
     properties
   }
 
-  /** Digest of the sources. */
   def digest: String = build.getProperty("digest", "")
 
   /** Spark version this jar was compiled for. */
   def builtFor: String = build.getProperty("spark", "")
 
-  /** Spark version it runs in. */
   def runsOn: String = SPARK_VERSION
 
   /**

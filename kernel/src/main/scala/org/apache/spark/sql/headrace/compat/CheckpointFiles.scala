@@ -12,7 +12,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 /**
  * The checkpoint files of a query (offsets, commits and state): `LocalCheckpointFiles` for local paths, Spark's
- * file manager elsewhere.
+ * file manager elsewhere. `SealedFiles` detects damage in both.
  *
  * Spark's file manager uses Hadoop's local file system, which without its native library starts `chmod` and
  * `readlink` as processes, eight per file: about seventy at the end of a stateful micro-batch. In real-time mode
@@ -20,10 +20,10 @@ import org.apache.spark.sql.internal.SQLConf
  * and 15 to 20 s without.
  */
 final class CheckpointFiles(path: Path, conf: Configuration) extends CheckpointFileManager {
-  private val files: CheckpointFileManager = path.getFileSystem(conf) match {
+  private val files: CheckpointFileManager = new SealedFiles(path.getFileSystem(conf) match {
     case local: LocalFileSystem => new LocalCheckpointFiles(path, conf, local.getRaw)
     case _ => CheckpointFileManager.create(path, CheckpointFiles.withoutManager(conf))
-  }
+  })
 
   override def createAtomic(path: Path, overwriteIfPossible: Boolean): CancellableFSDataOutputStream = files
     .createAtomic(path, overwriteIfPossible)
@@ -46,7 +46,7 @@ object CheckpointFiles {
 }
 
 /**
- * Local files without Hadoop's checksum files (`.4.crc`): Spark has its own checksums for state. The checksum file
+ * Local files without Hadoop's checksum files (`.4.crc`): Spark has its own checksums for state, `SealedFiles` for all else. The checksum file
  * of an older run is deleted with its file, because it would not match the next file of that name.
  */
 private final class LocalCheckpointFiles(path: Path, conf: Configuration, raw: FileSystem)

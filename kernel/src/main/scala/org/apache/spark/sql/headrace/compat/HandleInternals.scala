@@ -45,16 +45,16 @@ object HandleInternals {
 /** Keys that are due, in place of Spark's timers. */
 trait DueKeys {
   /** Iterates keys and their times up to `until`. */
-  def expired(until: Long): Iterator[(Any, Long)]
+  def timersUntil(until: Long): Iterator[(Any, Long)]
 }
 
 /** Timers whose keys come from a [[DueKeys]]. */
 final class DueKeyTimers(store: StateStore, time: TimeMode, keys: ExpressionEncoder[Any], dueKeys: DueKeys)
     extends TimerStateImpl(store, time, keys) {
   override def getExpiredTimers(until: Long, since: Option[Long]): Iterator[(Any, Long)] = dueKeys
-    .expired(until)
+    .timersUntil(until)
   override private[sql] def getExpiredTimersReusable(until: Long): Iterator[(Any, Long)] = dueKeys
-    .expired(until)
+    .timersUntil(until)
   override def listTimers(): Iterator[Long] = Iterator.empty
   override def registerTimer(millis: Long): Unit = ()
   override def deleteTimer(millis: Long): Unit = ()

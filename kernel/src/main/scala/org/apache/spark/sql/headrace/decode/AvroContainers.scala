@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.util.{ArrayBasedMapData, GenericArrayData}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Reads a record: each field into the column of its name; other fields are skipped, other columns are null. */
+/** Reads a record: each field into the column of its name; other fields are skipped. */
 final class AvroRecord(schema: Schema, columns: StructType) extends AvroReader {
   private val fields = schema.getFields.asScala.toArray
   private val ordinals = fields.map(field => columns.fieldNames.indexOf(field.name))
@@ -64,11 +64,11 @@ final class AvroRecord(schema: Schema, columns: StructType) extends AvroReader {
 }
 
 object AvroRecord {
-  private val Found = "Found (.+?), expecting (.+?)(?:, missing required field .*)?".r
+  private val Mismatch = "Found (.+?), expecting (.+?)(?:, missing required field .*)?".r
 
   /** Returns the message of an error of Avro's schema resolution, in the words of other errors. */
   def describe(error: Exception): String = String.valueOf(error.getMessage) match {
-    case Found(found, expected) => s"expected $expected, got $found"
+    case Mismatch(got, expected) => s"expected $expected, got $got"
     case message => message
   }
 }
@@ -87,7 +87,6 @@ final class AvroSingle(schema: Schema, columns: StructType) extends AvroReader {
   }
 }
 
-/** Skips a value. */
 final class AvroSkip(schema: Schema) extends GenericDatumReader[Any](GenericData.get) with AvroReader {
   override def read(in: Decoder): Any = in match {
     case resolving: ResolvingDecoder => read(null, schema, resolving)

@@ -76,7 +76,7 @@ final class CsvDecoder(schema: StructType, options: DecodeOptions) extends Recor
         val got = s"string ${DecodeError.quote(text.text)}"
         val hint =
           if (isHeader(text, field.name)) "; if the first line names the columns, set header: true" else ""
-        throw DecodeError.expected(field.name, CsvValues.describe(field.dataType), got, text.byte, hint)
+        throw DecodeError.mismatch(field.name, CsvValues.describe(field.dataType), got, text.byte, hint)
       }
       value
     }

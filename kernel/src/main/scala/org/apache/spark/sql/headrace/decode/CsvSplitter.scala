@@ -27,16 +27,17 @@ final class CsvSplitter(record: String, options: DecodeOptions) {
   }
 
   /** Reads the value at `at`, and moves `at` to the delimiter or the end. */
-  private def next(): CsvValue = if (at < end && record.charAt(at) == options.quote) quoted() else bare()
+  private def next(): CsvValue =
+    if (at < end && record.charAt(at) == options.quote) readQuoted() else readBare()
 
-  private def bare(): CsvValue = {
+  private def readBare(): CsvValue = {
     val from = at
     val next = record.indexOf(options.delimiter, at)
     at = if (next < 0 || next > end) end else next
     new CsvValue(record.substring(from, at), false, record, from)
   }
 
-  private def quoted(): CsvValue = {
+  private def readQuoted(): CsvValue = {
     val from = at
     val text = new StringBuilder
     at += 1

@@ -12,13 +12,13 @@ object CsvValues {
   def reader(kind: DataType, texts: TextValues): String => Any = kind match {
     case _: StringType => UTF8String.fromString
     case other =>
-      val read = trimmedReader(other, texts)
+      val read = trimReader(other, texts)
       text => read(text.trim)
   }
 
   def describe(kind: DataType): String = if (kind == BinaryType) "binary in base64" else kind.simpleString
 
-  private def trimmedReader(kind: DataType, texts: TextValues): String => Any = kind match {
+  private def trimReader(kind: DataType, texts: TextValues): String => Any = kind match {
     case BooleanType => _.toBooleanOption.map(Boolean.box).orNull
     case ByteType => _.toByteOption.map(Byte.box).orNull
     case ShortType => _.toShortOption.map(Short.box).orNull

@@ -21,10 +21,12 @@ final case class DeadLetter(raw: Array[Byte], reason: String, field: String, par
 }
 
 /**
- * Carries the dead letters of an epoch from the tasks to the driver, beside the rows. Spark merges the values of successful
- * tasks only; a stage that runs twice adds its dead letters twice, so `take` and `count` keep each position once.
+ * Carries the dead letters of an epoch from the tasks to the driver, beside the rows. Spark merges the values
+ * of successful tasks only; a stage that runs twice adds its dead letters twice, so `take` and `count` keep
+ * each position once.
  *
- * More than `limit` bytes are spilled to files, by tasks and by the driver; the collector then carries their names.
+ * More than `limit` bytes are spilled to files, by tasks and by the driver; the collector then carries their
+ * names.
  *
  * @param counting keep no content, only counts
  * @param directory of spilled files, on storage that tasks and driver share
@@ -110,8 +112,8 @@ final class DeadLetterCollector(val source: String, val limit: Long, val countin
   }
 
   private def rows(spark: SparkSession): DataFrame = {
-    val kept = if (counting) Nil else distinct.map(row)
-    val inMemory = spark.createDataFrame(kept.asJava, DeadLetterCollector.schema)
+    val stored = if (counting) Nil else distinct.map(row)
+    val inMemory = spark.createDataFrame(stored.asJava, DeadLetterCollector.schema)
     if (spilled.isEmpty) inMemory
     else {
       val stored = spark.read.schema(DeadLetterCollector.stored).json(spilled.asScala.toSeq: _*)
@@ -142,8 +144,9 @@ object DeadLetterCollector {
   val Overhead = 100L
 
   /** The columns of a `dead_letters` output. */
-  val schema: StructType = StructType.fromDDL(
-    "raw binary, reason string, field string, source string, partition string, position bigint, read_at timestamp")
+  val schema: StructType = StructType
+    .fromDDL("raw binary, reason string, field string, source string, partition string, position bigint, " +
+      "read_at timestamp")
 
   /** The columns of a spilled file. */
   private val stored: StructType = StructType

@@ -98,7 +98,7 @@ case class Decode(value: Expression, partition: Expression, position: Expression
 final class DecodeFailure(source: String, partition: String, position: java.lang.Long, reason: String)
     extends SparkException(s"source `$source`, partition $partition, position $position: $reason")
 
-/** A server that decoding depends on is unavailable. Python reads the problem from the message (`retry.find_problem`). */
+/** A server that decoding needs is unavailable. Python reads the message (`retry.find_problem`). */
 final class ServerFailure(source: String, reason: String, hint: String) extends SparkException(
       s"server error: ${ServerFailure.json.writeValueAsString(Array(source, reason, hint))}")
 

@@ -16,10 +16,9 @@ object DecodeError {
   private val MaxShown = 60
   def record(reason: String): DecodeError = new DecodeError(reason, null)
   def field(path: String, what: String): DecodeError = new DecodeError(s"field `$path`: $what", path)
-  def expected(path: String, kind: String, got: String, byte: Long, hint: String = ""): DecodeError =
+  def mismatch(path: String, kind: String, got: String, byte: Long, hint: String = ""): DecodeError =
     field(path, s"expected $kind, got $got at byte $byte$hint")
 
-  /** Quotes and truncates a text for messages. */
   def quote(text: String): String = {
     val cut = if (text.length > MaxShown) text.substring(0, MaxShown) + "..." else text
     val out = new StringBuilder("\"")

@@ -10,7 +10,7 @@ object IsoTimestamp {
 
   val NotIso: Long = Long.MinValue
 
-  /** 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999Z, in microseconds; timestamps outside are decode errors. */
+  /** Start of the year 1 and end of 9999, in microseconds; timestamps outside are decode errors. */
   val MinMicros: Long = -62135596800000000L
   val MaxMicros: Long = 253402300799999999L
 

@@ -24,7 +24,7 @@ final class JsonObject(schema: StructType, values: JsonValues) extends JsonReade
   schema.fieldNames.zipWithIndex.foreach { case (name, i) => index.put(name, i) }
 
   override def read(parser: JsonParser): Any = {
-    if (parser.currentToken != JsonToken.START_OBJECT) throw JsonValues.unexpected(parser, "an object")
+    if (parser.currentToken != JsonToken.START_OBJECT) throw JsonValues.mismatch(parser, "an object")
     readObject(parser)
   }
 
@@ -85,7 +85,7 @@ object JsonObject {
 /** Reads an array; elements may be null. */
 final class JsonArray(element: JsonReader) extends JsonReader {
   override def read(parser: JsonParser): Any = {
-    if (parser.currentToken != JsonToken.START_ARRAY) throw JsonValues.unexpected(parser, "an array")
+    if (parser.currentToken != JsonToken.START_ARRAY) throw JsonValues.mismatch(parser, "an array")
     val values = ArrayBuffer.empty[Any]
     var token = parser.nextToken()
     while (token != JsonToken.END_ARRAY) {
@@ -99,7 +99,7 @@ final class JsonArray(element: JsonReader) extends JsonReader {
 /** Reads an object as a map; the last of duplicate names. */
 final class JsonMap(value: JsonReader) extends JsonReader {
   override def read(parser: JsonParser): Any = {
-    if (parser.currentToken != JsonToken.START_OBJECT) throw JsonValues.unexpected(parser, "an object")
+    if (parser.currentToken != JsonToken.START_OBJECT) throw JsonValues.mismatch(parser, "an object")
     val entries = new java.util.LinkedHashMap[UTF8String, Any]
     while (parser.nextToken() == JsonToken.FIELD_NAME) {
       val key = UTF8String.fromString(parser.currentName)

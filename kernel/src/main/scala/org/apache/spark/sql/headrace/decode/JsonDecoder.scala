@@ -29,7 +29,7 @@ final class JsonDecoder(schema: StructType, options: DecodeOptions) extends Reco
   private def read(bytes: Array[Byte]): InternalRow = {
     val parser = factory.createParser(bytes, 0, bytes.length)
     try { root(parser) }
-    catch { case e: JsonProcessingException => throw malformed(e, parser, bytes) }
+    catch { case e: JsonProcessingException => throw syntaxError(e, parser, bytes) }
     finally { parser.close() }
   }
 
@@ -49,7 +49,7 @@ final class JsonDecoder(schema: StructType, options: DecodeOptions) extends Reco
     else DecodeError
       .record(s"expected an object, got ${JsonValues.describe(parser)} at byte ${JsonValues.byteOf(parser)}")
 
-  private def malformed(e: JsonProcessingException, parser: JsonParser, bytes: Array[Byte]): DecodeError =
+  private def syntaxError(e: JsonProcessingException, parser: JsonParser, bytes: Array[Byte]): DecodeError =
     e match {
       case _: JsonEOFException => DecodeError
           .record(s"not JSON: the record ends too early, at byte ${bytes.length}")

@@ -65,7 +65,7 @@ final class JsonValues(options: DecodeOptions) {
       case VALUE_STRING => texts.decimal(parser.getText, kind)
       case _ => null
     }
-    if (value == null) throw unexpected(parser, kind.simpleString)
+    if (value == null) throw mismatch(parser, kind.simpleString)
     value
   }
 }
@@ -73,7 +73,7 @@ final class JsonValues(options: DecodeOptions) {
 object JsonValues {
   /** Reads an integer within a range. */
   private def whole(parser: JsonParser, kind: String, least: Long, most: Long): Long = {
-    if (parser.currentToken != VALUE_NUMBER_INT) throw unexpected(parser, kind)
+    if (parser.currentToken != VALUE_NUMBER_INT) throw mismatch(parser, kind)
     if (parser.getNumberType == JsonParser.NumberType.BIG_INTEGER) throw outOfRange(parser, kind)
     val value = parser.getLongValue
     if (value < least || value > most) throw outOfRange(parser, kind)
@@ -82,7 +82,7 @@ object JsonValues {
 
   private def text(parser: JsonParser, kind: String, parse: String => Any): Any = {
     val value = if (parser.currentToken == VALUE_STRING) parse(parser.getText) else null
-    if (value == null) throw unexpected(parser, kind)
+    if (value == null) throw mismatch(parser, kind)
     value
   }
 
@@ -100,7 +100,7 @@ object JsonValues {
         if (number.isInfinite && !parser.isNaN) throw outOfRange(parser, kind)
         number
       case VALUE_STRING => special(parser, kind)
-      case _ => throw unexpected(parser, kind)
+      case _ => throw mismatch(parser, kind)
     }
 
   /** Quoted NaN and infinities, which JSON numbers cannot express. */
@@ -108,23 +108,23 @@ object JsonValues {
     case "NaN" => Double.NaN
     case "+INF" | "+Infinity" | "Infinity" => Double.PositiveInfinity
     case "-INF" | "-Infinity" => Double.NegativeInfinity
-    case _ => throw unexpected(parser, kind)
+    case _ => throw mismatch(parser, kind)
   }
 
   private object BooleanReader extends JsonReader {
     override def read(parser: JsonParser): Any = parser.currentToken match {
       case VALUE_TRUE => true
       case VALUE_FALSE => false
-      case _ => throw unexpected(parser, "boolean")
+      case _ => throw mismatch(parser, "boolean")
     }
   }
 
   private object BinaryReader extends JsonReader {
     override def read(parser: JsonParser): Any = {
-      if (parser.currentToken != VALUE_STRING) throw unexpected(parser, "binary in base64")
+      if (parser.currentToken != VALUE_STRING) throw mismatch(parser, "binary in base64")
       parser.getText // forces the whole token to be read before an error
       try parser.getBinaryValue
-      catch { case _: JsonProcessingException => throw unexpected(parser, "binary in base64") }
+      catch { case _: JsonProcessingException => throw mismatch(parser, "binary in base64") }
     }
   }
 
@@ -169,12 +169,11 @@ object JsonValues {
   }
 
   def byteOf(parser: JsonParser): Long = parser.currentTokenLocation.getByteOffset
-  def unexpected(parser: JsonParser, kind: String): DecodeError = DecodeError
-    .expected(pathOf(parser), kind, describe(parser), byteOf(parser))
+  def mismatch(parser: JsonParser, kind: String): DecodeError = DecodeError
+    .mismatch(pathOf(parser), kind, describe(parser), byteOf(parser))
   private def outOfRange(parser: JsonParser, kind: String): DecodeError = DecodeError
-    .expected(pathOf(parser), kind, s"${describe(parser)}, which is out of range,", byteOf(parser))
+    .mismatch(pathOf(parser), kind, s"${describe(parser)}, which is out of range,", byteOf(parser))
 
-  /** Describes the current token. */
   def describe(parser: JsonParser): String = parser.currentToken match {
     case VALUE_STRING => s"string ${DecodeError.quote(parser.getText)}"
     case VALUE_NUMBER_INT | VALUE_NUMBER_FLOAT =>

@@ -6,7 +6,7 @@ import org.json4s.{DefaultFormats, Formats, JArray, JString, JValue}
 /**
  * A Protobuf message and the columns of its fields, which Python derives from the descriptors.
  *
- * @param form how the message becomes a value: `message`, `map` (an entry), `wrapper`, `timestamp`, `duration`
+ * @param form the kind of value: `message`, `map` (an entry), `wrapper`, `timestamp` or `duration`
  * @param width the number of columns
  */
 final case class MessageLayout(name: String, form: String, width: Int, fields: Seq[FieldLayout])

@@ -24,7 +24,7 @@ final class ProtobufDecoder(layout: MessageLayout, rejectUnknown: Boolean, index
 }
 
 object ProtobufDecoder {
-  /** @param options JSON with `layout`, `unknown_fields`, and the `index` of the message if records have a header */
+  /** @param options JSON with `layout`, `unknown_fields`, and, if records have a header, `index` */
   def apply(options: String): ProtobufDecoder = {
     val chosen = new ObjectMapper().readTree(options)
     val index = Option(chosen.path("index")).filter(_.isArray).map(ProtobufHeader.parse)
@@ -34,8 +34,8 @@ object ProtobufDecoder {
 }
 
 /**
- * Reads a message into an array of values, one for each column. A message may come in parts, which are merged:
- * until `finish`, a message is an array, a repeated field a list and a map a map.
+ * Reads a message into an array of values, one for each column. A message may come in parts, which are
+ * merged: until `finish`, a message is an array, a repeated field a list and a map a map.
  */
 final class MessageDecoder(layout: MessageLayout, path: String, rejectUnknown: Boolean) {
   private val fields = layout.fields.map(new FieldDecoder(_, path, rejectUnknown)).toArray
@@ -48,7 +48,7 @@ final class MessageDecoder(layout: MessageLayout, path: String, rejectUnknown: B
 
   def start(): Array[Any] = new Array[Any](layout.width)
 
-  /** Adds the fields up to the end of the message to values; false if an unknown value of an enum was dropped. */
+  /** Adds the fields of the message to values; false if an unknown value of an enum was dropped. */
   def merge(in: WireReader, values: Array[Any]): Boolean = {
     var complete = true
     while (in.hasMore) {
@@ -64,7 +64,7 @@ final class MessageDecoder(layout: MessageLayout, path: String, rejectUnknown: B
     complete
   }
 
-  /** Completes the values and returns them as the value of a column: a row, a timestamp or the value of a wrapper. */
+  /** Returns the values as that of a column: a row, a timestamp or the value of a wrapper. */
   def finish(values: Array[Any]): Any = {
     columns.foreach(field => values(field.layout.column) = field.finish(values(field.layout.column)))
     layout.form match {
@@ -110,7 +110,6 @@ object MessageDecoder {
   private val Dense = 64
 }
 
-/** Reads one field of a message. */
 final class FieldDecoder(val layout: FieldLayout, parent: String, rejectUnknown: Boolean) {
   private val path = s"$parent${layout.name}"
   private val inner = layout.message
@@ -212,20 +211,20 @@ final class FieldDecoder(val layout: FieldLayout, parent: String, rejectUnknown:
       entries.keySet.toArray.asInstanceOf[Array[Any]], entries.values.toArray.asInstanceOf[Array[Any]])
 
   private def expect(tag: Int, at: Int): Unit = if ((tag & 7) != wire)
-    throw DecodeError.expected(path, s"${layout.kind} (wire type $wire)", s"wire type ${tag & 7}", at)
+    throw DecodeError.mismatch(path, s"${layout.kind} (wire type $wire)", s"wire type ${tag & 7}", at)
 
   private def readScalar(in: WireReader, at: Int): Any =
     if (names != null) readEnum(in.readVarint().toInt, at)
     else {
       val value = readPlain(in)
-      if (value == null) throw DecodeError.expected(path, "UTF-8 text", "other bytes", at)
+      if (value == null) throw DecodeError.mismatch(path, "UTF-8 text", "other bytes", at)
       value
     }
 
   private def readEnum(number: Int, at: Int): UTF8String = names.get(number) match {
     case Some(name) => name
     case None if !isClosed => UTF8String.fromString(number.toString)
-    case None if rejectUnknown => throw DecodeError.expected(path, "a value of the enum", number.toString, at)
+    case None if rejectUnknown => throw DecodeError.mismatch(path, "a value of the enum", number.toString, at)
     case None => null
   }
 

@@ -5,15 +5,14 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.JsonNode
 
 /**
- * The header of records whose schema is in a registry: a zero byte, the id of the schema in four bytes, and the index
- * of the message in the schema: the number of its parts and the parts, each a zigzag varint; a zero stands for the
- * first message.
+ * The header of records whose schema is in a registry: a zero byte, the id of the schema in four bytes, and
+ * the index of the message in the schema: the number of its parts and the parts, each a zigzag varint; a zero
+ * stands for the first message.
  */
 object ProtobufHeader {
   private val IdBytes = 5
   private val MaxParts = 100
 
-  /** Reads an index from JSON. */
   def parse(index: JsonNode): Seq[Long] = index.elements.asScala.map(_.asLong).toSeq
 
   /** Reads the header; fields are matched by number, so that the schema of the id is not needed. */
@@ -22,8 +21,9 @@ object ProtobufHeader {
     if (first != 0) throw DecodeError
       .record(f"expected a zero byte before the schema id, got 0x${first & 0xff}%02x at byte 0")
     val actual = readIndex(in)
-    if (actual != index) throw DecodeError.record(
-      s"expected the message $message, which has the index ${show(index)} in its file, got the index ${show(actual)}")
+    if (actual != index) throw DecodeError
+      .record(s"expected the message $message, which has the index ${show(index)} in its file, " +
+        s"got the index ${show(actual)}")
   }
 
   private def readIndex(in: WireReader): Seq[Long] = {

@@ -20,11 +20,11 @@ object ProtobufScalars {
     case "int32" => _.readVarint().toInt
     case "int64" => _.readVarint()
     case "uint32" => _.readVarint() & Unsigned32
-    case "uint64" => in => unsigned(in.readVarint())
+    case "uint64" => in => toUnsigned(in.readVarint())
     case "sint32" => in => zigZag(in.readVarint() & Unsigned32).toInt
     case "sint64" => in => zigZag(in.readVarint())
     case "fixed32" => _.readFixed32() & Unsigned32
-    case "fixed64" => in => unsigned(in.readFixed64())
+    case "fixed64" => in => toUnsigned(in.readFixed64())
     case "sfixed32" => _.readFixed32()
     case "sfixed64" => _.readFixed64()
     case "bool" => _.readVarint() != 0
@@ -38,7 +38,7 @@ object ProtobufScalars {
     case "float" => 0f
     case "int32" | "sint32" | "sfixed32" => 0
     case "int64" | "sint64" | "sfixed64" | "uint32" | "fixed32" => 0L
-    case "uint64" | "fixed64" => unsigned(0)
+    case "uint64" | "fixed64" => toUnsigned(0)
     case "bool" => false
     case "string" => UTF8String.EMPTY_UTF8
     case "bytes" => Array.emptyByteArray
@@ -49,7 +49,7 @@ object ProtobufScalars {
 
   def zigZag(value: Long): Long = (value >>> 1) ^ -(value & 1)
 
-  private def unsigned(value: Long): Decimal =
+  private def toUnsigned(value: Long): Decimal =
     if (value >= 0) Decimal(value, Digits, 0)
     else Decimal(BigDecimal(new BigInteger(JLong.toUnsignedString(value))), Digits, 0)
 }

@@ -18,7 +18,7 @@ final class WireReader(bytes: Array[Byte]) {
     val at = position
     val tag = readVarint()
     if (tag >>> 32 != 0 || tag >>> 3 == 0)
-      throw WireReader.malformed(s"expected a field, got the tag ${JLong.toUnsignedString(tag)}", at)
+      throw WireReader.error(s"expected a field, got the tag ${JLong.toUnsignedString(tag)}", at)
     tag.toInt
   }
 
@@ -30,12 +30,12 @@ final class WireReader(bytes: Array[Byte]) {
       val byte = readByte()
       value |= (byte & 0x7fL) << shift
       if (byte >= 0) {
-        if (shift == 63 && byte > 1) throw WireReader.malformed("a varint has more than 64 bits", at)
+        if (shift == 63 && byte > 1) throw WireReader.error("a varint has more than 64 bits", at)
         return value
       }
       shift += 7
     }
-    throw WireReader.malformed("a varint has more than 10 bytes", at)
+    throw WireReader.error("a varint has more than 10 bytes", at)
   }
 
   def readFixed32(): Int = {
@@ -87,25 +87,25 @@ final class WireReader(bytes: Array[Byte]) {
     case WireReader.Group => skipGroup(tag >>> 3, depth + 1)
     case WireReader.Fixed32 => readFixed32()
     case WireReader.EndGroup =>
-      throw WireReader.malformed(s"the group ${tag >>> 3} ends but did not start", position)
-    case other => throw WireReader.malformed(s"unknown wire type $other", position)
+      throw WireReader.error(s"the group ${tag >>> 3} ends but did not start", position)
+    case other => throw WireReader.error(s"unknown wire type $other", position)
   }
 
   private def skipGroup(number: Int, depth: Int): Unit = {
-    if (depth > WireReader.MaxDepth) throw WireReader.malformed("groups are nested too deeply", position)
+    if (depth > WireReader.MaxDepth) throw WireReader.error("groups are nested too deeply", position)
     var tag = readTag()
     while ((tag & 7) != WireReader.EndGroup) {
       skip(tag, depth)
       tag = readTag()
     }
-    if (tag >>> 3 != number) throw WireReader.malformed(s"the group $number ends as ${tag >>> 3}", position)
+    if (tag >>> 3 != number) throw WireReader.error(s"the group $number ends as ${tag >>> 3}", position)
   }
 
   private def readLength(): Int = {
     val at = position
     val length = readVarint()
     if (length < 0 || length > Int.MaxValue)
-      throw WireReader.malformed(s"a value has ${JLong.toUnsignedString(length)} bytes", at)
+      throw WireReader.error(s"a value has ${JLong.toUnsignedString(length)} bytes", at)
     require(length)
     length.toInt
   }
@@ -117,7 +117,7 @@ final class WireReader(bytes: Array[Byte]) {
 
   private def require(length: Long): Unit = if (length > end - position) {
     val what = if (end == bytes.length) "the record" else "a message inside the record"
-    throw WireReader.malformed(s"$what ends too early", end)
+    throw WireReader.error(s"$what ends too early", end)
   }
 }
 
@@ -132,7 +132,7 @@ object WireReader {
   /** The depth to which Google's parsers follow groups. */
   private val MaxDepth = 100
 
-  private def malformed(what: String, at: Int): DecodeError = DecodeError
+  private def error(what: String, at: Int): DecodeError = DecodeError
     .record(s"not Protobuf: $what at byte $at")
 
   /** Returns the wire type of one value of a scalar type. */

@@ -40,10 +40,10 @@ class Deduplicate(within: Option[Long], timed: Boolean, counts: Counts)
           Some(Row(LateTag, null,
               lateRow(row.getStruct(Data), time, watermark, reasonOf(row.getStruct(Data), late))))
         case None if repeats(time, known) =>
-          counts.add(Counts.Repeated, 1)
+          counts.add(Counts.Duplicates, 1)
           None
         case None =>
-          counts.add(Counts.Folded, 1)
+          counts.add(Counts.Processed, 1)
           known :+= time.getOrElse(0L)
           Some(Row(MainTag, row.getStruct(Data), null))
       }

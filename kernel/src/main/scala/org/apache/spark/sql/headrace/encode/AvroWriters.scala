@@ -135,7 +135,7 @@ object AvroWriters {
       Some((row, at, out) => out.writeString(new Utf8(row.getUTF8String(at).getBytes)))
     case (ENUM, _: StringType) => Some(symbol(schema))
     case (BYTES, BinaryType) => Some((row, at, out) => out.writeBytes(row.getBinary(at)))
-    case (FIXED, BinaryType) => Some((row, at, out) => out.writeFixed(fixed(row.getBinary(at), schema)))
+    case (FIXED, BinaryType) => Some((row, at, out) => out.writeFixed(toFixed(row.getBinary(at), schema)))
     case _ => None
   }
 
@@ -178,7 +178,7 @@ object AvroWriters {
     }
   }
 
-  private def fixed(bytes: Array[Byte], schema: Schema): Array[Byte] = {
+  private def toFixed(bytes: Array[Byte], schema: Schema): Array[Byte] = {
     if (bytes.length != schema.getFixedSize) throw new AvroWriteError(
       s"expected ${schema.getFixedSize} bytes for the fixed ${schema.getFullName}, got ${bytes.length}")
     bytes
@@ -186,11 +186,11 @@ object AvroWriters {
 
   private def decimal(schema: Schema, kind: DecimalType): AvroWriter = {
     val scale = schema.getLogicalType.asInstanceOf[LogicalTypes.Decimal].getScale
-    def unscaled(row: SpecializedGetters, at: Int) = row.getDecimal(at, kind.precision, kind.scale)
+    def toUnscaled(row: SpecializedGetters, at: Int) = row.getDecimal(at, kind.precision, kind.scale)
       .toJavaBigDecimal.setScale(scale).unscaledValue.toByteArray
-    if (schema.getType == BYTES) (row, at, out) => out.writeBytes(unscaled(row, at))
+    if (schema.getType == BYTES) (row, at, out) => out.writeBytes(toUnscaled(row, at))
     else { (row, at, out) =>
-      val bytes = unscaled(row, at)
+      val bytes = toUnscaled(row, at)
       val padded = Array.fill[Byte](schema.getFixedSize)(if (bytes(0) < 0) -1 else 0)
       if (bytes.length > padded.length)
         throw new AvroWriteError(s"expected a decimal of ${padded.length} bytes, got one of ${bytes.length}")

@@ -57,7 +57,7 @@ object Encode {
   }
   private val prepared = Collections.newSetFromMap(new WeakHashMap[SparkSessionExtensions, java.lang.Boolean])
 
-  /** Adds the SQL function `headrace_encode(format, options, struct)` to a session and to those made from it. */
+  /** Adds the SQL function `headrace_encode(format, options, struct)` to a session and its clones. */
   def prepare(spark: SparkSession): Unit = synchronized {
     val session = spark.asInstanceOf[classic.SparkSession]
     if (prepared.add(session.extensions)) session.extensions.injectFunction((Name, info, builder))

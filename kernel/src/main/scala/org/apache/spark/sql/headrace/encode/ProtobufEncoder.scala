@@ -25,7 +25,7 @@ final class ProtobufEncoder(schema: StructType, layout: MessageLayout,
 }
 
 object ProtobufEncoder {
-  /** @param options JSON with `layout`, the `id` of the schema in a registry, and the `index` of the message */
+  /** @param options JSON with `layout`, the `id` of the schema, and the `index` of the message */
   def apply(schema: StructType, options: String): ProtobufEncoder = {
     val chosen = new ObjectMapper().readTree(options)
     val id = Option(chosen.path("id")).filter(_.isInt).map(_.asInt)
@@ -67,7 +67,6 @@ final class MessageEncoder(layout: MessageLayout, schema: StructType, path: Stri
   }
 }
 
-/** Writes one field of a message. */
 final class FieldEncoder(val layout: FieldLayout, dataType: DataType, path: String) {
   private lazy val value = dataType match { // a map has none
     case ArrayType(element, _) => new ValueEncoder(layout, element, s"$path[]")

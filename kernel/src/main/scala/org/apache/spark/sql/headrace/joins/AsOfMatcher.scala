@@ -43,7 +43,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   }
 
   override def advance(key: InternalRow, memory: AsOfMemory, time: Long, out: StepOutput): Unit = {
-    while (memory.waiting.nonEmpty && time >= decidedAt(memory, memory.waiting.head)) {
+    while (memory.waiting.nonEmpty && time >= decisionTime(memory, memory.waiting.head)) {
       val row = memory.waiting.removeHead()
       decide(row, partner(memory, row), out)
     }
@@ -58,7 +58,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   }
 
   override def due(memory: AsOfMemory): Long =
-    if (memory.waiting.nonEmpty) math.min(decidedAt(memory, memory.waiting.head), Time.End)
+    if (memory.waiting.nonEmpty) math.min(decisionTime(memory, memory.waiting.head), Time.End)
     else if (memory.latest != null && spec.tolerance != Long.MaxValue) expiresAt(memory.latest)
     else Long.MaxValue
 
@@ -66,7 +66,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
    * Time at which the partner of the first waiting row is known: no right row from then on would be closer.
    * It never decreases from one waiting row to the next.
    */
-  private def decidedAt(memory: AsOfMemory, row: BufferedRow): Long = spec.direction match {
+  private def decisionTime(memory: AsOfMemory, row: BufferedRow): Long = spec.direction match {
     case Direction.Backward => row.time + 1
     case _ if follows(memory, row) => memory.latest.time + 1
     case Direction.Nearest if before(memory, row) != null =>
@@ -114,7 +114,7 @@ final class AsOfMatcher(spec: AsOfSpec, pairs: Pairs) extends Matcher {
   private def decide(left: BufferedRow, right: BufferedRow, out: StepOutput): Unit =
     if (right != null) pairs.emit(left.row, right.row, left.time, out)
     else if (spec.emitsUnmatched) pairs.emit(left.row, null, left.time, out)
-    else out.unmatched()
+    else out.countUnmatched()
 
   override def write(memory: AsOfMemory, out: Output): Unit = {
     Seq(memory.latest, memory.previous).foreach(writeRow(_, out))

@@ -9,8 +9,8 @@ import org.apache.spark.sql.headrace.operators.state.{RowBlock, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
 
 /**
- * Joins rows whose event times are within bounds of each other. A pair is emitted when its second row arrives;
- * a row is kept until the watermark has passed the last time at which a partner could arrive.
+ * Joins rows whose event times are within bounds of each other. A pair is emitted when its second row
+ * arrives; a row is kept until the watermark has passed the last time at which a partner could arrive.
  *
  * The rows of a side are stored in buckets as wide as the bounds, so the partners of a row are in at most two
  * buckets. A bucket is removed when all of its rows may be. A row that must be emitted if it stays unmatched
@@ -45,7 +45,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
   override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit =
     store.dueSlot match {
       case Some((slot, bytes)) if slot >= 0 => expire(RowBlock.read(bytes), sideOf(slot), out)
-      case Some((slot, _)) => visit(store, markedSlot(slot), now, out)
+      case Some((slot, _)) => visit(store, slotOfMark(slot), now, out)
       case None => slotsDueAt(due).foreach { slot =>
           if (dueOf(slot) > Time.floor(now.watermark)) visit(store, slot, now, out)
           else {
@@ -83,16 +83,16 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
     matched
   }
 
-  /** Stores a row that may still find a partner, or settles it. */
+  /** Stores a row that may still find a partner, or accounts for it. */
   private def keepRow(row: UnsafeRow, time: Long, side: Int, matched: Boolean, joins: Boolean,
       buckets: Buckets, now: Now, out: TaggedRows): Unit = {
-    val settled = matched && side == Side.Left && kind.leftIsSettledByMatch
-    val mayJoin = joins && !settled && Time.plus(time, interval.keep(side)) >= now.watermark
+    val decided = matched && side == Side.Left && kind.leftIsDecidedByMatch
+    val mayJoin = joins && !decided && Time.plus(time, interval.keep(side)) >= now.watermark
     val mayBeEmitted = !matched && kind.emitsUnmatched(side)
     if (mayJoin || (mayBeEmitted && Time.plus(time, interval.keep(side)) >= now.watermark)) {
       val slot = slotOf(Math.floorDiv(time, width), side)
       buckets(slot).add(time, if (matched) Matched else Waiting, row)
-      counts.add(Counts.Pending, 1)
+      counts.add(Counts.Buffered, 1)
       if (mayBeEmitted) buckets.mark(slot, dueAt(time, side))
     } else {
       if (mayBeEmitted) emitUnmatched(row, side, time, out)
@@ -114,13 +114,12 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
       if (bucket.isModified) store.put(slot, bucket.toBytes, dueOf(slot))
     }
 
-  /** Settles all rows of a bucket. */
   private def expire(bucket: RowBlock, side: Int, out: TaggedRows): Unit = bucket.foreachPlace { place =>
     val tag = bucket.tag(place)
     if (tag == Waiting && kind.emitsUnmatched(side))
       emitUnmatched(bucket.row(place, pairs.width(side)), side, bucket.time(place), out)
-    counts.add(Counts.Pending, -1)
-    if (tag == Emitted) counts.add(Counts.Folded, 1) else count(side, tag == Matched)
+    counts.add(Counts.Buffered, -1)
+    if (tag == Emitted) counts.add(Counts.Processed, 1) else count(side, tag == Matched)
   }
 
   private def emitUnmatched(row: UnsafeRow, side: Int, time: Long, out: TaggedRows): Unit =
@@ -128,7 +127,7 @@ final class IntervalJoin(interval: Interval, spec: JoinSpec, pairs: Pairs, count
 
   /** Counts a row that leaves the step. */
   private def count(side: Int, matched: Boolean): Unit = counts
-    .add(if (kind.hasResult(side, matched)) Counts.Folded else Counts.Unmatched, 1)
+    .add(if (kind.hasResult(side, matched)) Counts.Processed else Counts.Unmatched, 1)
 
   private def slotOf(number: Long, side: Int): Long = 2 * number + side
   private def sideOf(slot: Long): Int = (slot & 1).toInt
@@ -173,5 +172,5 @@ object IntervalJoin {
 
   /** Slots of marks are negative. */
   private def markOf(slot: Long): Long = -slot - 1
-  private def markedSlot(mark: Long): Long = -mark - 1
+  private def slotOfMark(mark: Long): Long = -mark - 1
 }

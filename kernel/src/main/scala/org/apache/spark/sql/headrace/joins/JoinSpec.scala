@@ -6,7 +6,6 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
 import org.apache.spark.sql.headrace.windows.{Sliding, WindowGrid}
 
-/** The side of a row. */
 object Side {
   val Left = 0
   val Right = 1
@@ -28,7 +27,7 @@ final case class JoinKind(pairs: Boolean, unmatchedLeft: Boolean, unmatchedRight
     if (matched) pairs || onceLeft || side == Side.Right else emitsUnmatched(side)
 
   /** True if further partners of a left row make no difference. */
-  def leftIsSettledByMatch: Boolean = !pairs
+  def leftIsDecidedByMatch: Boolean = !pairs
 }
 
 object JoinKind {
@@ -56,7 +55,6 @@ final case class Interval(lower: Long, upper: Long) extends JoinScope {
   def last(side: Int, time: Long): Long = time + keep(side)
 }
 
-/** Pairs that share a window. */
 final case class SameWindow(window: Sliding) extends JoinScope {
   def grid: WindowGrid = WindowGrid.sliding(window)
 }

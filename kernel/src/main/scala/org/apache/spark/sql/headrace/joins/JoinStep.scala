@@ -40,11 +40,11 @@ object JoinStep {
       case _: SameWindow => Seq(StructField("window", StepColumns.Bounds))
       case _ => Nil
     }
-    new JoinStep(spec, Pairs.columns(frame, spec.keys, window), Option(conditioned).map(boundCondition))
+    new JoinStep(spec, Pairs.columns(frame, spec.keys, window), Option(conditioned).map(bindCondition))
   }
 
-  private def boundCondition(conditioned: Dataset[Row]): Expression =
-    ReplaceExpressions(OperatorPlan.analyzed(conditioned)) match {
+  private def bindCondition(conditioned: Dataset[Row]): Expression =
+    ReplaceExpressions(OperatorPlan.planOf(conditioned)) match {
       case Project(Seq(named), child) =>
         val condition = OperatorPlan.inlineCommonExpressions(named match {
           case Alias(inner, _) => inner
@@ -72,7 +72,6 @@ final class Pairs(columns: StepColumns, condition: Option[Expression]) {
   def content(row: InternalRow, side: Int): UnsafeRow = row
     .getStruct(if (side == Side.Left) left else right, widths(side)).asInstanceOf[UnsafeRow]
 
-  /** Number of columns of a side. */
   def width(side: Int): Int = widths(side)
 
   /** True if the extra condition holds; null is false. */
@@ -86,19 +85,17 @@ final class Pairs(columns: StepColumns, condition: Option[Expression]) {
   def emit(left: InternalRow, right: InternalRow, time: Long, out: StepOutput): Unit = out
     .emit(0, new GenericInternalRow(Array[Any](left, right, time)))
 
-  /** Emits a pair of a window. */
   def emit(left: InternalRow, right: InternalRow, window: InternalRow, time: Long, out: StepOutput): Unit =
     out.emit(0, new GenericInternalRow(Array[Any](left, right, window, time)))
 }
 
 object Pairs {
 
-  /** Ordinals of `left` and `right`. */
   def sides(input: Seq[Attribute]): Seq[Int] = Seq("left", "right").map(n => input.indexWhere(_.name == n))
 
   /** The columns of a step whose results are pairs. */
   def columns(frame: Dataset[Row], keys: Seq[String], added: Seq[StructField] = Nil): StepColumns = {
-    val input = OperatorPlan.analyzed(frame).output
+    val input = OperatorPlan.planOf(frame).output
     val pair = sides(input).map(i => StructField(input(i).name, input(i).dataType))
     val main = StructType(pair ++ added).add("__ts", TimestampType)
     new StepColumns(input, Nil, keys, Seq("main" -> main))

@@ -45,7 +45,7 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
     }
 
   private def assign(store: SlotStore, windows: mutable.LongMap[RowBlock], event: Event, side: Int): Unit = {
-    counts.add(Counts.Pending, 1)
+    counts.add(Counts.Buffered, 1)
     var start = grid.lastStart(event.at)
     while (grid.contains(start, event.at)) {
       windows.getOrElseUpdate(start, RowBlock.read(store.get(start, dueOf(start))))
@@ -70,19 +70,19 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
         }
       }
       if (matched && kind.onceLeft || !matched && kind.unmatchedLeft) pairs.emit(row, null, window, time, out)
-      settle(start, at, Side.Left, matched)
+      account(start, at, Side.Left, matched)
     }
     right.indices.foreach { i =>
       val (at, row) = right(i)
       if (!matchedRight(i) && kind.unmatchedRight) pairs.emit(null, row, window, time, out)
-      settle(start, at, Side.Right, matchedRight(i))
+      account(start, at, Side.Right, matchedRight(i))
     }
   }
 
-  private def settle(
+  private def account(
       start: Long, at: Long, side: Int, matched: Boolean): Unit = if (start == grid.lastStart(at)) {
-    counts.add(Counts.Pending, -1)
-    counts.add(if (kind.hasResult(side, matched)) Counts.Folded else Counts.Unmatched, 1)
+    counts.add(Counts.Buffered, -1)
+    counts.add(if (kind.hasResult(side, matched)) Counts.Processed else Counts.Unmatched, 1)
   }
 
   private def rows(bucket: RowBlock, side: Int): Array[(Long, UnsafeRow)] = {

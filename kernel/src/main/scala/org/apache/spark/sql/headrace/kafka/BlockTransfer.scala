@@ -45,7 +45,6 @@ object BlockTransfer {
     removeInactive()
   }
 
-  /** Packs the records of a task. */
   def pack(records: Iterator[OutgoingRecord], number: Int): TaskRecords = {
     val task = TaskContext.get()
     val blocks = ArrayBuffer.empty[BlockId]
@@ -126,7 +125,6 @@ private final class RecordPacker {
 private object RecordPacker {
   private val Absent = Int.MinValue // neither a length nor a partition
 
-  /** Deserialises records. */
   def records(bytes: Array[Byte]): Iterator[OutgoingRecord] = new Iterator[OutgoingRecord] {
     private val in = ByteBuffer.wrap(bytes)
     override def hasNext: Boolean = in.hasRemaining

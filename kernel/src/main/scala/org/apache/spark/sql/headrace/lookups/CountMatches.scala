@@ -10,10 +10,11 @@ import org.apache.spark.sql.headrace.operators.Counts
 import org.apache.spark.sql.types.{BooleanType, DataType}
 
 /**
- * Passes a condition on and counts the rows for which it is true and false: rows of a lookup with and without a match.
+ * Passes a condition on and counts the rows for which it is true and false: rows of a lookup with and without
+ * a match.
  *
- * Non-deterministic because it counts: Spark then evaluates it once per row, in place. Counts are kept by epoch and
- * partition, so a task or an epoch that runs again replaces its counts.
+ * Non-deterministic because it counts: Spark then evaluates it once per row, in place. Counts are kept by
+ * epoch and partition, so a task or an epoch that runs again replaces its counts.
  */
 case class CountMatches(child: Expression, counts: Counts) extends UnaryExpression with Nondeterministic {
   @transient private var own: Array[Long] = _
@@ -30,7 +31,7 @@ case class CountMatches(child: Expression, counts: Counts) extends UnaryExpressi
   /** Counts a row and returns the condition. Called by generated code. */
   def count(matched: Boolean): Boolean = {
     own(Counts.Rows) += 1
-    own(if (matched) Counts.Folded else Counts.Unmatched) += 1
+    own(if (matched) Counts.Processed else Counts.Unmatched) += 1
     matched
   }
 

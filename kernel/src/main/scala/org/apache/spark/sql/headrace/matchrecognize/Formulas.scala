@@ -32,12 +32,10 @@ final case class AggregateValue(aggregates: Aggregates, of: VariableSet, complet
   override def dataType: DataType = aggregates.types.head
 }
 
-/** The match number. */
 case object MatchNumber extends FormulaValue {
   override def dataType: DataType = org.apache.spark.sql.types.LongType
 }
 
-/** An expression over values. */
 final case class Formula(values: IndexedSeq[FormulaValue], result: Expression, over: Seq[Attribute])
     extends Serializable {
   @transient lazy val bound: Expression = BindReferences.bindReference(result, AttributeSeq(over))
@@ -105,16 +103,15 @@ final class FormulaEvaluator(names: Array[UTF8String], slots: Int) {
     if (row == null) null
     else {
       val variable = if (v.usesVariable) variableName(whole, (at - search.at).toInt) else null
-      v.expression.eval(extended(row, variable, search.number))
+      v.expression.eval(extendRow(row, variable, search.number))
     }
   }
 
-  /** Name of the variable that matched the row at a position. */
   private def variableName(whole: RowChain, position: Int): UTF8String =
     if (whole == null || position < 0 || position >= whole.size) null
     else names(whole.upTo(position).variable)
 
-  private def extended(row: InternalRow, variable: UTF8String, number: Long): InternalRow = {
+  private def extendRow(row: InternalRow, variable: UTF8String, number: Long): InternalRow = {
     extra.update(0, variable)
     extra.update(1, number)
     joined(row, extra)
@@ -142,7 +139,7 @@ final class FormulaEvaluator(names: Array[UTF8String], slots: Int) {
         val own = if (known == null) v.aggregates.create() else v.aggregates.copy(known)
         missing.reverseIterator.filter(t => v.of.has(t.variable)).foreach { t =>
           val row = search.row(search.at + t.size - 1)
-          v.aggregates.update(own, extended(row, names(t.variable), search.number))
+          v.aggregates.update(own, extendRow(row, names(t.variable), search.number))
         }
         own
       }

@@ -2,7 +2,6 @@ package org.apache.spark.sql.headrace.matchrecognize
 
 import scala.collection.mutable
 
-/** State of an attempt. */
 sealed trait Verdict
 
 /** More rows, or the end of input, are required. */
@@ -47,16 +46,16 @@ case object PartitionEnd extends Lookahead
  * @param atStart true if it starts at the partition's first row
  */
 final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester, atStart: Boolean) {
-  private final class Thread(val at: Int, val taken: RowChain, val marks: List[Int])
+  private final class MatchThread(val at: Int, val taken: RowChain, val marks: List[Int])
 
-  private var threads = mutable.ArrayBuffer.empty[Thread]
-  private var next = mutable.ArrayBuffer.empty[Thread]
+  private var threads = mutable.ArrayBuffer.empty[MatchThread]
+  private var next = mutable.ArrayBuffer.empty[MatchThread]
   private val reached = Array.fill(program.size)(List.empty[RowChain])
   private val touched = mutable.ArrayBuffer.empty[Int]
   private var best: Verdict = NoMatch
   private var rows = 0
 
-  follow(new Thread(0, null, Nil), threads)
+  follow(new MatchThread(0, null, Nil), threads)
 
   /** Number of rows tested so far. */
   def rowsTested: Int = rows
@@ -74,7 +73,7 @@ final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester,
         case TakeRow(variable) =>
           val taken = chains.add(thread.taken, variable)
           tester.holds(taken) match {
-            case TestPassed => follow(new Thread(thread.at + 1, taken, thread.marks), next)
+            case TestPassed => follow(new MatchThread(thread.at + 1, taken, thread.marks), next)
             case TestFailed =>
             case TestDeferred =>
               rows -= 1
@@ -99,7 +98,7 @@ final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester,
     .collect { case TakeRow(variable) => variable }.distinct
 
   /** True if no further row can change the verdict. */
-  def settled: Boolean = threads.isEmpty || program.at(threads.head.at) == MatchEnd
+  def isDecided: Boolean = threads.isEmpty || program.at(threads.head.at) == MatchEnd
 
   /** The verdict, given what follows the tested rows. */
   def verdict(lookahead: Lookahead): Verdict = {
@@ -123,15 +122,16 @@ final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester,
   }
 
   /** Resolves a thread that waits for the partition's end. */
-  private def atEnd(thread: Thread): Verdict = {
-    val rest = mutable.ArrayBuffer.empty[Thread]
+  private def atEnd(thread: MatchThread): Verdict = {
+    val rest = mutable.ArrayBuffer.empty[MatchThread]
     clearReached()
-    follow(new Thread(thread.at + 1, thread.taken, thread.marks), rest, ended = true)
+    follow(new MatchThread(thread.at + 1, thread.taken, thread.marks), rest, ended = true)
     rest.find(w => program.at(w.at) == MatchEnd).map(w => MatchFound(w.taken, w.marks)).getOrElse(NoMatch)
   }
 
   /** Follows a thread through instructions that take no row, and collects where its branches wait. */
-  private def follow(from: Thread, into: mutable.ArrayBuffer[Thread], ended: Boolean = false): Unit = {
+  private def follow(
+      from: MatchThread, into: mutable.ArrayBuffer[MatchThread], ended: Boolean = false): Unit = {
     val stack = mutable.ArrayDeque(from)
     while (stack.nonEmpty) {
       val thread = stack.removeHead()
@@ -139,14 +139,15 @@ final class MatchAttempt(program: Program, chains: RowChains, tester: RowTester,
         if (reached(thread.at).isEmpty) touched += thread.at
         reached(thread.at) = thread.taken :: reached(thread.at)
         program.at(thread.at) match {
-          case Jump(to) => stack.prepend(new Thread(to, thread.taken, thread.marks))
+          case Jump(to) => stack.prepend(new MatchThread(to, thread.taken, thread.marks))
           case Split(preferred, other) =>
-            stack.prepend(new Thread(other, thread.taken, thread.marks))
-            stack.prepend(new Thread(preferred, thread.taken, thread.marks))
-          case ExclusionMark => stack.prepend(new Thread(thread.at + 1, thread.taken, rows :: thread.marks))
-          case AtStart =>
-            if (atStart && rows == 0) stack.prepend(new Thread(thread.at + 1, thread.taken, thread.marks))
-          case AtEnd if ended => stack.prepend(new Thread(thread.at + 1, thread.taken, thread.marks))
+            stack.prepend(new MatchThread(other, thread.taken, thread.marks))
+            stack.prepend(new MatchThread(preferred, thread.taken, thread.marks))
+          case ExclusionMark => stack
+              .prepend(new MatchThread(thread.at + 1, thread.taken, rows :: thread.marks))
+          case AtStart => if (atStart && rows == 0) stack
+              .prepend(new MatchThread(thread.at + 1, thread.taken, thread.marks))
+          case AtEnd if ended => stack.prepend(new MatchThread(thread.at + 1, thread.taken, thread.marks))
           case _ => into += thread
         }
       }

@@ -65,8 +65,8 @@ object Program {
         val most = node.get("most")
         val least = node.get("least").asInt
         val greedy = node.get("greedy").asBoolean
-        if (most == null || most.isNull) unbounded(node.get("repeat"), least, greedy)
-        else bounded(node.get("repeat"), least, most.asInt, greedy)
+        if (most == null || most.isNull) addUnbounded(node.get("repeat"), least, greedy)
+        else addBounded(node.get("repeat"), least, most.asInt, greedy)
     }
 
     private def alternatives(sequences: Seq[Seq[JsonNode]]): Unit = {
@@ -82,7 +82,7 @@ object Program {
     }
 
     /** The last mandatory copy is the one that loops. */
-    private def unbounded(of: JsonNode, least: Int, greedy: Boolean): Unit = {
+    private def addUnbounded(of: JsonNode, least: Int, greedy: Boolean): Unit = {
       val entry = if (least == 0) placeholder() else -1
       (1 until least).foreach(_ => add(of))
       val begin = code.size
@@ -91,7 +91,7 @@ object Program {
       if (entry >= 0) code(entry) = split(entry + 1, code.size, greedy)
     }
 
-    private def bounded(of: JsonNode, least: Int, most: Int, greedy: Boolean): Unit = {
+    private def addBounded(of: JsonNode, least: Int, most: Int, greedy: Boolean): Unit = {
       (0 until least).foreach(_ => add(of))
       val splits = (least until most).map { _ =>
         val at = placeholder()

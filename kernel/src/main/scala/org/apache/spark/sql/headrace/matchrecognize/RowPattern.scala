@@ -5,7 +5,6 @@ import scala.collection.mutable
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.unsafe.types.UTF8String
 
-/** Rows per match in the output. */
 sealed trait RowsPerMatch extends Serializable
 case object OneRow extends RowsPerMatch
 case object AllRowsShowEmpty extends RowsPerMatch
@@ -57,7 +56,6 @@ final class PartitionSearch {
   var first: Long = 0
   var at: Long = 0
 
-  /** Number of the next match. */
   var number: Long = 1
 
   /** Number of the row after the last matched one. */
@@ -94,8 +92,8 @@ final class PartitionSearch {
 /**
  * Searches partitions for matches, one at a time, each the preferred one at its position.
  *
- * @param onTest called for each condition test of the attempt at the search position; the last of the taken rows was
- *   tested
+ * @param onTest called for each condition test of the attempt at the search position, with the taken rows up
+ *   to the one that is tested
  */
 final class PatternSearcher(pattern: RowPattern, onTest: PatternSearcher.TestListener) {
   import PatternSearcher.ResultSink
@@ -152,9 +150,9 @@ final class PatternSearcher(pattern: RowPattern, onTest: PatternSearcher.TestLis
     def next: Long = start + attempt.rowsTested
     def takes: Boolean = next < search.count && limit.forall(search.timeOf(next) < _)
     var waits = false
-    while (!waits && !attempt.settled && takes) waits = !attempt.take()
+    while (!waits && !attempt.isDecided && takes) waits = !attempt.take()
     if (waits) Undecided
-    else if (attempt.settled) attempt.verdict(MoreRowsPossible)
+    else if (attempt.isDecided) attempt.verdict(MoreRowsPossible)
     else attempt.verdict(if (next < search.count) OnlyOtherRows
       else if (search.ended) PartitionEnd
       else if (limit.exists(_ <= search.time)) LimitReached
@@ -207,12 +205,12 @@ final class PatternSearcher(pattern: RowPattern, onTest: PatternSearcher.TestLis
 
   private def to(start: Long, position: Int, name: String): Long = {
     if (position < 0) {
-      throw new IllegalStateException(
-        s"AFTER MATCH SKIP TO $name: a match has no row of $name; skip to a variable that every match has, or PAST LAST ROW")
+      throw new IllegalStateException(s"AFTER MATCH SKIP TO $name: a match has no row of $name; " +
+        "skip to a variable that every match has, or PAST LAST ROW")
     }
     if (position == 0) {
-      throw new IllegalStateException(
-        s"AFTER MATCH SKIP TO $name: a match begins with $name, so the search would never go on; skip TO NEXT ROW")
+      throw new IllegalStateException(s"AFTER MATCH SKIP TO $name: a match begins with $name, " +
+        "so the search would never go on; skip TO NEXT ROW")
     }
     start + position
   }

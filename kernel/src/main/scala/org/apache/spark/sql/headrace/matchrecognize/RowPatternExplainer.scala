@@ -94,7 +94,7 @@ final class RowPatternExplainer(step: RowPatternStep) extends InOrderExplainer(s
     .mkString(" or ")
 
   private def toJson(row: InternalRow) = {
-    val shape = StepColumns.struct(step.kept)
+    val shape = StepColumns.struct(step.stored)
     val node = json.row(row, shape).asInstanceOf[ObjectNode]
     shape.fieldNames.filter(_.startsWith("__")).foreach(node.remove(_))
     node

@@ -16,7 +16,7 @@ import org.apache.spark.sql.headrace.operators.inorder.Matcher
  * @param ties the order of rows of equal time; default: arrival order. Such rows are complete before time
  *   advances, so they are buffered only during a call
  */
-final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kept: UnsafeProjection,
+final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, stored: UnsafeProjection,
     ties: Option[BaseOrdering], onTest: PatternSearcher.TestListener)
     extends Matcher {
   override type Memory = PartitionSearch
@@ -32,7 +32,7 @@ final class RowPatternMatcher(pattern: RowPattern, output: RowPatternOutput, kep
 
   override def take(
       key: InternalRow, search: PartitionSearch, row: InternalRow, time: Long, out: StepOutput): Unit = {
-    val own = kept(row).copy()
+    val own = stored(row).copy()
     if (ties.isEmpty) add(search, own, time, out)
     else {
       search.tied += own

@@ -16,20 +16,20 @@ import org.apache.spark.sql.{Dataset, Row}
  * A MATCH_RECOGNIZE step.
  *
  * @param output the output columns
- * @param kept the required input columns
+ * @param stored the required input columns
  * @param ties the order of rows of equal time; default: arrival order
  * @param fingerprint identifies the declaration that state belongs to
  */
 final case class RowPatternStep(pattern: RowPattern, output: RowPatternOutput, columns: StepColumns,
-    kept: Seq[Attribute], ties: Seq[SortOrder], time: StepTime.Value, fingerprint: Int)
+    stored: Seq[Attribute], ties: Seq[SortOrder], time: StepTime.Value, fingerprint: Int)
     extends InOrderStep {
   override def arrival: Boolean = false
   override def matcher(): RowPatternMatcher = matcherWith((_, _, _) => ())
 
   /** Creates a matcher that reports its condition tests. */
   def matcherWith(onTest: PatternSearcher.TestListener): RowPatternMatcher =
-    new RowPatternMatcher(pattern, output, UnsafeProjection.create(kept, columns.input),
-      if (ties.isEmpty) None else Some(RowOrdering.create(ties, kept)), onTest)
+    new RowPatternMatcher(pattern, output, UnsafeProjection.create(stored, columns.input),
+      if (ties.isEmpty) None else Some(RowOrdering.create(ties, stored)), onTest)
 }
 
 object RowPatternStep {
@@ -51,7 +51,7 @@ object RowPatternStep {
     val variables = texts(spec.get("variables"))
     val onRow = projectionOf(rows)
     val overRows = if (aggregates == null) Nil else aggregatesOf(aggregates)
-    val input = kept(plan(extended).output, onRow ++ overRows, spec)
+    val input = selectStored(plan(extended).output, onRow ++ overRows, spec)
     val onRows = onRow.map(BindReferences.bindReference(_, AttributeSeq(input)))
     val values = spec.get("values").elements.asScala.map(value(_, variables, input, onRows, overRows))
       .toIndexedSeq
@@ -63,30 +63,31 @@ object RowPatternStep {
     val pattern = RowPattern(
       Program.of(spec.get("pattern"), variables), variables, conditions,
       spec.get("measures").elements.asScala.map(m => builtFormulas(m.get("formula").asInt)).toIndexedSeq,
-      shown(spec.get("rows").asText), skip(spec, variables),
+      parseRows(spec.get("rows").asText), skip(spec, variables),
       Option(spec.get("within")).filterNot(_.isNull).map(_.asLong), overRows.size)
     def columnsOf(list: String): Seq[Attribute] = texts(spec.get(list)).flatMap(n => input.find(_.name == n))
     val measures = spec.get("measures").elements.asScala.map(_.get("name").asText).toSeq
     val output = new RowPatternOutput(pattern, input, columnsOf("keys"), columnsOf("order"), measures)
     val columns =
       new StepColumns(plan(frame).output, Nil, texts(spec.get("keys")), Seq("main" -> output.schema))
-    val rowsKept = input.dropRight(2)
+    val rowColumns = input.dropRight(2)
     val fingerprint =
-      (spec.get("pattern").toString, variables, rowsKept.map(a => (a.name, a.dataType.sql))).hashCode
-    RowPatternStep(pattern, output, columns, rowsKept, ties(spec, rowsKept),
+      (spec.get("pattern").toString, variables, rowColumns.map(a => (a.name, a.dataType.sql))).hashCode
+    RowPatternStep(pattern, output, columns, rowColumns, ties(spec, rowColumns),
       StepTime.of(spec.get("time").asText == "clock"), fingerprint)
   }
 
-  private def ties(spec: JsonNode, kept: Seq[Attribute]): Seq[SortOrder] = spec.get("ties").elements.asScala
+  private def ties(spec: JsonNode, stored: Seq[Attribute]): Seq[SortOrder] = spec.get("ties").elements.asScala
     .map { key =>
       SortOrder(
-        kept.find(_.name == key.get("column").asText).get,
+        stored.find(_.name == key.get("column").asText).get,
         if (key.get("descending").asBoolean) Descending else Ascending,
         if (key.get("nulls_last").asBoolean) NullsLast else NullsFirst, Nil)
     }.toSeq
 
   /** Columns of stored rows: those that are referenced or emitted. */
-  private def kept(extended: Seq[Attribute], onRow: Seq[Expression], spec: JsonNode): Seq[Attribute] = {
+  private def selectStored(
+      extended: Seq[Attribute], onRow: Seq[Expression], spec: JsonNode): Seq[Attribute] = {
     val all = spec.get("rows").asText != "one"
     val keys = texts(spec.get("keys")) ++ spec.get("ties").elements.asScala.map(_.get("column").asText)
     val used = AttributeSet.fromAttributeSets(onRow.map(_.references))
@@ -124,7 +125,7 @@ object RowPatternStep {
   private def labels(node: JsonNode, variables: IndexedSeq[String]): VariableSet =
     VariableSet(texts(node.get("labels")).map(variables.indexOf(_)).toSet)
 
-  private def shown(word: String): RowsPerMatch = word match {
+  private def parseRows(word: String): RowsPerMatch = word match {
     case "one" => OneRow
     case "show_empty" => AllRowsShowEmpty
     case "omit_empty" => AllRowsOmitEmpty
@@ -169,7 +170,7 @@ object RowPatternStep {
     case other => other
   }
 
-  private def plan(frame: Dataset[Row]): LogicalPlan = OperatorPlan.analyzed(frame)
+  private def plan(frame: Dataset[Row]): LogicalPlan = OperatorPlan.planOf(frame)
   private def texts(list: JsonNode): IndexedSeq[String] = list.elements.asScala.map(_.asText).toIndexedSeq
 }
 

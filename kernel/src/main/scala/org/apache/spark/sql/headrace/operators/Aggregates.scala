@@ -21,7 +21,6 @@ final class Aggregates(functions: Seq[AggregateExpression], results: Seq[Express
     extends Serializable {
   val types: Seq[DataType] = results.map(_.dataType)
 
-  /** Types of the buffer columns. */
   def buffer: Seq[DataType] = layout.toSeq
 
   /** Equal in two runs if their buffers are binary compatible. */
@@ -30,7 +29,7 @@ final class Aggregates(functions: Seq[AggregateExpression], results: Seq[Express
   /** True if no result depends on the order of rows. */
   def commutative: Boolean = functions.map(_.aggregateFunction).forall {
     case DistinctAggregate(inner, _, _, _) => Aggregates.commutative(inner)
-    case KeptValues(inner, _, _, _, _) => Aggregates.commutative(inner)
+    case ReplayedValues(inner, _, _, _, _) => Aggregates.commutative(inner)
     case f => Aggregates.commutative(f)
   }
 
@@ -91,7 +90,6 @@ final class Aggregates(functions: Seq[AggregateExpression], results: Seq[Express
           .asInstanceOf[DeclarativeAggregate].evaluateExpression
     }), attributes ++ key)
 
-  /** Creates an empty buffer. */
   def create(): InternalRow = if (fixedSize) empty.copy() else newBuffer()
 
   private def newBuffer(): InternalRow = {
@@ -108,7 +106,6 @@ final class Aggregates(functions: Seq[AggregateExpression], results: Seq[Express
     }
   }
 
-  /** Merges a serialised buffer into `buffer`. */
   def merge(buffer: InternalRow, other: Array[Byte]): Unit = {
     val right = asUnsafeRow(other)
     mergeBuffers.target(buffer)(joinedRow(buffer, right))

@@ -15,8 +15,9 @@ import org.apache.spark.{SparkContext, TaskContext}
 final case class StatePartition(epoch: Long, number: Int)
 
 /**
- * Row accounting of one step. `rows = folded + late + pending + duplicates + superseded + unmatched`. A row
- * folded into several windows is `placed` in each, and `placed = settled + lost + expired + rows in open windows`.
+ * Row accounting of one step: `rows = processed + late + buffered + duplicates + superseded + unmatched`. A
+ * row in several windows is `assigned` to each: `assigned = emitted + dropped + expired + rows in open
+ * windows`.
  *
  * Spark may run a task, or a whole micro-batch, more than once. Counts are therefore kept by epoch and state
  * partition, and a repeated partition replaces its earlier counts.
@@ -54,7 +55,6 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
   /** Total counts as JSON. One call from Python; reading a Java map entry by entry takes a hundred. */
   def asJson: String = json(value)
 
-  /** Counts of one epoch as JSON. */
   def of(epoch: Long): String = synchronized {
     val counters = parts.asScala.collect { case (part, counts) if part.epoch == epoch => counts }
     json(byName(counters.foldLeft(new Array[Long](Counts.Names.size))(plus)))
@@ -102,28 +102,28 @@ final class Counts extends AccumulatorV2[StatePartition, java.util.Map[String, j
 
 object Counts {
   val Rows = 0
-  val Folded = 1
+  val Processed = 1
   val Late = 2
-  val Pending = 3
-  val Placed = 4
-  val Settled = 5
-  val Lost = 6
+  val Buffered = 3
+  val Assigned = 4
+  val Emitted = 5
+  val Dropped = 6
   val Missed = 7
-  val Windows = 8
-  val Expired = 9
-  val Panes = 10
-  val Retractions = 11
-  val Repeated = 12
-  val Forgotten = 13
-  val Dropped = 14
-  val TimedOut = 15
-  val Unmatched = 16
-  val Superseded = 17
+  val OpenWindows = 8
+  val Panes = 9
+  val Retractions = 10
+  val Duplicates = 11
+  val Expired = 12
+  val DroppedMatches = 13
+  val TimedOut = 14
+  val Unmatched = 15
+  val Superseded = 16
 
-  /** In index order. */
+  /** In index order. `RowAccounting` in Python has the same names. */
   val Names: Seq[String] = Seq(
-    "rows", "folded", "late", "pending", "placed", "settled", "lost", "missed", "windows", "expired", "panes",
-    "retractions", "repeated", "forgotten", "dropped", "timed_out", "unmatched", "superseded")
+    "rows", "processed", "late", "buffered", "assigned", "emitted", "dropped", "missed", "open_windows",
+    "panes", "retractions", "duplicates", "expired", "dropped_matches", "timed_out", "unmatched",
+    "superseded")
 
   /** Number of partitions kept in detail if `take` is never called. */
   private val MaxPartitions = 4096

@@ -49,7 +49,6 @@ object Event {
   def apply(row: InternalRow, time: Option[Long]): Event = new Event(row, time.getOrElse(Time.None), 1, null)
 }
 
-/** Reasons of late rows. */
 object LateReason {
   val TooLate = "too_late"
   val NoEventTime = "no_event_time"

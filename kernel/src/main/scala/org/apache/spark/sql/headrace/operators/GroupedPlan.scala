@@ -25,11 +25,12 @@ object GroupedPlan {
    * @param retracts false if the aggregates see no rows that remove others
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], retracts: Boolean = true): GroupedPlan = {
-    val input = OperatorPlan.analyzed(frame).output
-    val aggregate = OperatorPlan.analyzed(grouped) match {
+    val input = OperatorPlan.planOf(frame).output
+    val aggregate = OperatorPlan.planOf(grouped) match {
       case a: Aggregate if a.child.output.map(_.exprId) == input.map(_.exprId) => a
       case _ => throw new IllegalArgumentException(
-          "expected aggregates of rows, got one that needs a step of its own (an OVER clause); compute it after the window")
+          "expected aggregates of rows, got one that needs a step of its own (an OVER clause); " +
+            "compute it after the window")
     }
     val keys = aggregate.groupingExpressions.map {
       case a: Attribute => input.find(_.exprId == a.exprId).get

@@ -53,7 +53,6 @@ case class WholeRow() extends LeafExpression {
     .copy(code = code"final InternalRow ${code.value} = ${context.INPUT_ROW};", isNull = FalseLiteral)
 }
 
-/** Reads one column of a row object. */
 case class RowColumn(child: Expression, ordinal: Int, dataType: DataType) extends UnaryExpression {
   override def nullable: Boolean = true
   override def eval(input: InternalRow): Any = {

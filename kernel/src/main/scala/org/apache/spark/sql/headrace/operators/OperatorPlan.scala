@@ -21,7 +21,6 @@ import org.apache.spark.sql.types.{Metadata, ObjectType, StructField, StructType
 
 /** Plan nodes that the stateful operators share. */
 object OperatorPlan {
-  /** Registers a planner strategy with a session. */
   def addStrategy(session: SparkSession, strategy: Strategy): Unit = {
     val planned = session.experimental
     if (!planned.extraStrategies.contains(strategy)) planned.extraStrategies :+= strategy
@@ -66,8 +65,7 @@ object OperatorPlan {
     (named.map(_.toAttribute), if (added.isEmpty) plan else Project(plan.output ++ added, plan))
   }
 
-  /** The analysed plan of a frame. */
-  def analyzed(frame: Dataset[Row]): LogicalPlan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution
+  def planOf(frame: Dataset[Row]): LogicalPlan = frame.asInstanceOf[classic.Dataset[Row]].queryExecution
     .analyzed
 
   /** Inlines common expressions, which only Spark's planner can resolve. */
@@ -99,7 +97,7 @@ object OperatorPlan {
   }
 
   /** Finds the stateful processor of a class in a query's plan. */
-  def processorOf[A](query: Dataset[Row], kind: Class[A]): Option[A] = analyzed(query).collectFirst {
+  def processorOf[A](query: Dataset[Row], kind: Class[A]): Option[A] = planOf(query).collectFirst {
     case t: TransformWithState if kind.isInstance(t.statefulProcessor) => kind.cast(t.statefulProcessor)
   }
 

@@ -7,24 +7,22 @@ import org.apache.spark.sql.execution.SparkPlan
 
 /** A logical node that creates its physical node. */
 trait PlannedNode extends UnaryNode {
-  def planned(input: SparkPlan): SparkPlan
+  def planWith(input: SparkPlan): SparkPlan
 }
 
 object PlannedNode extends Strategy {
   override def apply(plan: LogicalPlan): Seq[SparkPlan] = plan match {
-    case node: PlannedNode => node.planned(planLater(node.child)) :: Nil
+    case node: PlannedNode => node.planWith(planLater(node.child)) :: Nil
     case _ => Nil
   }
 
-  /** Adds a node to a plan of a session. */
   def add(session: SparkSession, node: PlannedNode): PlannedNode = {
     OperatorPlan.addStrategy(session, this)
     node
   }
 
-  /** Adds a node to a frame. */
   def over(frame: Dataset[Row])(node: LogicalPlan => PlannedNode): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
-    classic.Dataset.ofRows(session, add(session, node(OperatorPlan.analyzed(frame))))
+    classic.Dataset.ofRows(session, add(session, node(OperatorPlan.planOf(frame))))
   }
 }

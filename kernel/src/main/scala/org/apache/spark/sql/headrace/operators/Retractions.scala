@@ -37,7 +37,7 @@ object Retractions {
     case a: Average if !e.isDistinct && subtracts(a.child) => average(a, removes, e.filter)
     case f =>
       val values = f.children.filterNot(_.foldable)
-      complete(KeptValues(f, e.isDistinct, values :+ removes), e.filter)
+      complete(ReplayedValues(f, e.isDistinct, values :+ removes), e.filter)
   }
 
   private def subtracts(child: Expression): Boolean = child.dataType match {

@@ -15,7 +15,6 @@ object RowBytes {
 
   def read(in: Input): Array[Byte] = in.readBytes(in.readVarInt(true))
 
-  /** Reads a row of `width` columns. */
   def read(in: Input, width: Int): UnsafeRow = {
     val bytes = read(in)
     val row = new UnsafeRow(width)

@@ -18,8 +18,9 @@ import org.apache.spark.util.AccumulatorV2
 final case class StagePartition(stage: Int, partition: Int)
 
 /**
- * Counts the rows that pass a point of a batch. Counts are kept by stage and partition, so a task that runs twice
- * counts once. If several jobs compute the batch, the one that read the most rows counts: a job may read a part only.
+ * Counts the rows that pass a point of a batch. Counts are kept by stage and partition, so a task that runs
+ * twice counts once. If several jobs compute the batch, the one that read the most rows counts: a job may
+ * read a part only.
  */
 final class RowCounter extends AccumulatorV2[StagePartition, java.lang.Long] {
   // Concurrent: the executor heartbeat reads it while the task counts.

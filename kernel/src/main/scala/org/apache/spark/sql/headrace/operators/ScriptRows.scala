@@ -18,7 +18,6 @@ final class ScriptRows(input: StructType) {
   private val unsafe = UnsafeProjection.create(withIntegerTimes)
   def read(rows: JsonNode): Vector[InternalRow] = rows.elements.asScala.map(row).toVector
 
-  /** Formats rows as a JSON array. */
   def toJson(rows: Seq[InternalRow], schema: StructType): String = {
     lazy val numbers = ScriptRows.withIntegerTimes(schema).asInstanceOf[StructType]
     rows.map(writer.text(_, numbers)).mkString("[", ",", "]")

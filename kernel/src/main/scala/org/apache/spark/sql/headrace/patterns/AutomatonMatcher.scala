@@ -16,7 +16,7 @@ trait MatchContext {
   def holds(condition: Int, row: InternalRow, matched: MatchedRows): Boolean
 
   /** Projects a taken row to the columns that are stored. */
-  def storedRow(row: InternalRow): UnsafeRow
+  def toStored(row: InternalRow): UnsafeRow
 
   /** Builds the result of a match that began at `start` and ends at `time`. */
   def matchResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow
@@ -114,7 +114,6 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
   override def due(memory: PartialMatches): Long = math
     .min(if (memory.complete.isEmpty) Long.MaxValue else Time.End, earliest(memory))
 
-  /** Earliest timeout of a partial match. */
   private def earliest(memory: PartialMatches): Long = {
     var first = Long.MaxValue
     val partials = memory.partial.iterator
@@ -145,7 +144,7 @@ final class AutomatonMatcher(spec: PatternSpec, automaton: Automaton, rules: Mat
             new PartialMatch(edge.target, partial.last, partial.first, partial.firstTime, partial.lastTime)
         }
       } else {
-        if (taken == null) taken = new TakenRow(number, time, rules.storedRow(row))
+        if (taken == null) taken = new TakenRow(number, time, rules.toStored(row))
         val link = new TakenLink(edge.source.step, taken, partial.last)
         val first = if (partial.started) partial.first else number
         val since = if (partial.started) partial.firstTime else time

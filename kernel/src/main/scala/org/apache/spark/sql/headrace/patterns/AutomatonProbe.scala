@@ -34,7 +34,7 @@ final class AutomatonProbe(spec: PatternSpec, val parts: IndexedSeq[Seq[Conditio
     groups.values.map(_.toSeq).toSeq
   }
 
-  def matched(of: PartialMatch): MatchedRows = new LinkedRows(of.last, spec.steps.size)
+  def rowsOf(of: PartialMatch): MatchedRows = new LinkedRows(of.last, spec.steps.size)
   def deadline(of: PartialMatch): Option[Long] =
     (spec.within.map(Time.plus(of.firstTime, _)) ++ spec.between.map(Time.plus(of.lastTime, _))).minOption
 
@@ -43,7 +43,7 @@ final class AutomatonProbe(spec: PatternSpec, val parts: IndexedSeq[Seq[Conditio
     val results = mutable.TreeMap.empty[Int, Boolean]
     val context = new TestContext {
       override def condition(number: Int): Boolean = results
-        .getOrElseUpdate(number, parts(number).forall(_.holds(row, matched(group.head))))
+        .getOrElseUpdate(number, parts(number).forall(_.holds(row, rowsOf(group.head))))
       override def sincePrevious: Long = time - group.head.lastTime
     }
     val outcomes = group.flatMap { partial =>
@@ -69,7 +69,7 @@ final class AutomatonProbe(spec: PatternSpec, val parts: IndexedSeq[Seq[Conditio
     else "ended: the next row had to fit"
   }
 
-  def awaited(states: Seq[AutomatonState]): AwaitedRows = {
+  def findAwaited(states: Seq[AutomatonState]): AwaitedRows = {
     val edges = states.flatMap(reachableEdges(_, _ => true))
     val takes = edges.filter(_.action == EdgeAction.Take)
     AwaitedRows(

@@ -13,7 +13,6 @@ import org.apache.spark.sql.{classic, Dataset, Row}
 abstract class ExplainedPattern(val step: InOrderStep, val spec: PatternSpec) {
   val matcher: Matcher
 
-  /** The conjuncts of each condition. */
   def parts: IndexedSeq[Seq[ConditionPart]]
   def partials(memory: matcher.Memory): PartialMatches
 
@@ -73,7 +72,7 @@ final class MatchExplainer(val pattern: ExplainedPattern) extends InOrderExplain
     val (tested, outcomes) = probe.at(group, row, time)
     val tests = into.putArray("tests")
     tested.foreach { case (number, entry) =>
-      reportTest(tests.addObject(), number, entry, row, probe.matched(of))
+      reportTest(tests.addObject(), number, entry, row, probe.rowsOf(of))
     }
     into.put("outcome", probe.describe(outcomes, of.started))
   }
@@ -105,7 +104,7 @@ final class MatchExplainer(val pattern: ExplainedPattern) extends InOrderExplain
   }
 
   private def reportAwaited(into: ObjectNode, group: Seq[PartialMatch]): Unit = {
-    val awaited = probe.awaited(group.map(_.state))
+    val awaited = probe.findAwaited(group.map(_.state))
     val steps = into.putArray("waits_for")
     awaited.steps
       .foreach(n => steps.addObject().put("step", spec.steps(n)).put("condition", probe.condition(n)))

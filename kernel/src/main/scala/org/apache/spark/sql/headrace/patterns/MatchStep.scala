@@ -47,7 +47,7 @@ final class MatchStep(val spec: PatternSpec, val columns: StepColumns,
       (conditionOrdinals(condition) < 0 || isTrue(row, conditionOrdinals(condition))) &&
         (navigated(condition) == null || navigated(condition).holds(row, matched))
 
-    override def storedRow(row: InternalRow): UnsafeRow = columns.storedRow(row).copy()
+    override def toStored(row: InternalRow): UnsafeRow = columns.storedRow(row).copy()
     override def matchResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow =
       row(key, measures.map(_.eval(InternalRow.empty, matched)), time)
     override def timeoutResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow =
@@ -63,10 +63,10 @@ object MatchStep {
   def apply(frame: Dataset[Row], text: String): MatchStep = {
     val spec = PatternSpec.parse(text)
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
-    val plan = OperatorPlan.analyzed(frame)
+    val plan = OperatorPlan.planOf(frame)
     val allReferences =
       new StepReferences(session, spec.steps, plan.output.filterNot(_.name.startsWith("__")))
-    val required = plan.output.filter(requiredColumns(spec, allReferences))
+    val required = plan.output.filter(selectColumns(spec, allReferences))
     val visible = required.filterNot(_.name.startsWith("__"))
     val references = new StepReferences(session, spec.steps, visible)
     val plain = spec.conditions.zipWithIndex.flatMap { case (text, i) =>
@@ -93,7 +93,7 @@ object MatchStep {
    * Selects the required input columns. If neither whole rows nor side outputs are emitted, only the columns
    * that measures and navigating conditions reference are shuffled, buffered and stored.
    */
-  private def requiredColumns(spec: PatternSpec, references: StepReferences): Attribute => Boolean = {
+  private def selectColumns(spec: PatternSpec, references: StepReferences): Attribute => Boolean = {
     val texts = spec.conditions.filter(references.navigates) ++ spec.select.toSeq.flatMap(_.map(_._2))
     val narrow = Set("late", "timeouts").subsetOf(spec.counted) && spec.select.isDefined
     val named = if (narrow) references.columnsOf(texts) else None

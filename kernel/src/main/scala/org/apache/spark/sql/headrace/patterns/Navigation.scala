@@ -10,7 +10,6 @@ import org.apache.spark.sql.types._
 trait MatchedRows {
   def rows(step: Int): IndexedSeq[InternalRow]
 
-  /** The last row of all steps. */
   def last: Option[InternalRow]
 }
 
@@ -40,13 +39,11 @@ final case class LastRowValue(of: Expression, columns: Seq[Attribute]) extends N
   override def eval(matched: MatchedRows): Any = matched.last.map(bound.eval).orNull
 }
 
-/** Number of rows of a step. */
 final case class StepRowCount(step: Int) extends Navigation {
   override def dataType: DataType = LongType
   override def eval(matched: MatchedRows): Any = matched.rows(step).size.toLong
 }
 
-/** All rows of a step as an array. */
 final case class StepRows(step: Int, row: StructType) extends Navigation {
   override def dataType: DataType = ArrayType(row, containsNull = false)
   override def eval(matched: MatchedRows): Any = new GenericArrayData(matched.rows(step).toArray[Any])

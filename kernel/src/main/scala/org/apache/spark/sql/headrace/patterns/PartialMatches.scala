@@ -59,7 +59,6 @@ object PartialMatches {
   def beginning(start: AutomatonState): PartialMatch = new PartialMatch(start, null, Long.MaxValue, -1, -1)
 }
 
-/** Encodes taken rows. */
 final class TakenRowCodec(columns: Int) {
   def write(rows: Seq[TakenRow], out: Output): Unit = {
     out.writeVarInt(rows.size, true)
@@ -70,9 +69,9 @@ final class TakenRowCodec(columns: Int) {
     }
   }
 
-  def read(in: Input): IndexedSeq[TakenRow] = Vector.fill(in.readVarInt(true))(taken(in))
+  def read(in: Input): IndexedSeq[TakenRow] = Vector.fill(in.readVarInt(true))(readTaken(in))
 
-  private def taken(in: Input): TakenRow =
+  private def readTaken(in: Input): TakenRow =
     new TakenRow(in.readVarLong(true), in.readLong(), RowBytes.read(in, columns))
 }
 

@@ -2,7 +2,6 @@ package org.apache.spark.sql.headrace.patterns
 
 import scala.collection.mutable
 
-/** The group around an element. */
 private final class EnclosingGroup(val element: PatternElement, val alternatives: Boolean) {
   /** True while the group's first round is built; later rounds follow the group's repeats. */
   var firstRound = true
@@ -42,7 +41,6 @@ final class PatternCompiler(spec: PatternSpec) {
         .states(next)
     }
 
-  /** Compiles one element in its context. */
   private final class ElementCompiler(elements: IndexedSeq[PatternElement], index: Int,
       enclosing: Option[EnclosingGroup], after: Option[PatternElement]) {
     private val element = elements(index)
@@ -221,7 +219,6 @@ final class PatternCompiler(spec: PatternSpec) {
       newState
     }
 
-    /** Condition of a row that may start the element. */
     private def condition: EdgeTest = startCondition(element)
     private def groupUntil: Option[EdgeTest] = enclosing.flatMap(_.element.until)
     private def takeTest: EdgeTest = groupUntil.fold(condition)(until => NotTest(until) and condition)
@@ -288,7 +285,6 @@ final class PatternCompiler(spec: PatternSpec) {
     }
   }
 
-  /** Condition of a row that may start an element. */
   private def startCondition(element: PatternElement): EdgeTest = element.body match {
     case ElementStep(_, condition) => condition
     case ElementGroup(inner) => any(firsts(inner))

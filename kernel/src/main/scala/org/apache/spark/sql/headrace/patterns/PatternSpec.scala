@@ -4,7 +4,6 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-/** Contiguity of an element to the one before it. */
 object Contiguity extends Enumeration {
   val Next, FollowedBy, FollowedByAny, NotNext, NotFollowedBy = Value
 }

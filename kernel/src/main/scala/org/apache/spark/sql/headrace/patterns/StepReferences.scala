@@ -61,19 +61,18 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
       val read = resolve(part, over, bare = false)
       val condition =
         if (read.dataType == BooleanType) read else read.copy(expression = Cast(read.expression, BooleanType))
-      val values = referencedValues(part, part).distinctBy(sourceText(_, text))
+      val values = findReferences(part, part).distinctBy(sourceText(_, text))
         .map(e => sourceText(e, text) -> resolve(e, over, bare = false))
       ConditionPart(sourceText(part, text), condition, values)
     }
 
   /** Columns and matched values that an expression references. */
-  private def referencedValues(e: Expression, whole: Expression): Seq[Expression] = e match {
+  private def findReferences(e: Expression, whole: Expression): Seq[Expression] = e match {
     case _ if reference(e).isDefined => Seq(e)
     case a: UnresolvedAttribute => if (lambda(whole, a) || a.nameParts.head.startsWith("__")) Nil else Seq(a)
-    case _ => e.children.flatMap(referencedValues(_, whole))
+    case _ => e.children.flatMap(findReferences(_, whole))
   }
 
-  /** The source text of an expression. */
   private def sourceText(e: Expression, text: String): String =
     (for (from <- e.origin.startIndex; to <- e.origin.stopIndex if to < text.length) yield text
       .substring(from, to + 1)).getOrElse(e.sql)
@@ -83,9 +82,9 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
   private def resolve(text: Expression, over: Seq[Attribute], bare: Boolean): NavigationExpression = {
     val values = mutable.ArrayBuffer.empty[(Attribute, Navigation)]
     def value(navigation: Navigation): Expression = {
-      val made = AttributeReference(s"__matched${values.size}", navigation.dataType)()
-      values += made -> navigation
-      UnresolvedAttribute.quoted(made.name)
+      val added = AttributeReference(s"__matched${values.size}", navigation.dataType)()
+      values += added -> navigation
+      UnresolvedAttribute.quoted(added.name)
     }
     val replaced = text.transformDown {
       case e if reference(e).isDefined => value(reference(e).get())
@@ -138,7 +137,8 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
     case Nil => 0
     case Seq(Literal(n: Int, IntegerType)) if n >= 0 => n
     case other => throw new IllegalArgumentException(
-        s"expected a number of rows, got ${other.map(_.sql).mkString(", ")}; write last(rise.price, 1) for the one before the last")
+        s"expected a number of rows, got ${other.map(_.sql).mkString(", ")}; " +
+          "write last(rise.price, 1) for the one before the last")
   }
 
   /** The single step that an expression references, and the expression over its row. */
@@ -176,8 +176,8 @@ final class StepReferences(session: SparkSession, steps: IndexedSeq[String], col
     case Project(Seq(Alias(values, _)), child)
         if child.output.map(_.exprId) == plan.child.output.map(_.exprId) =>
       OperatorPlan.inlineCommonExpressions(values)
-    case _ => throw new IllegalArgumentException(
-        s"expected an expression over single rows, got ${plan.projectList.head.asInstanceOf[Alias].child.sql}")
+    case _ => throw new IllegalArgumentException(s"expected an expression over single rows, got " +
+        plan.projectList.head.asInstanceOf[Alias].child.sql)
   }
 
   private def analyse(plan: LogicalPlan): LogicalPlan = {

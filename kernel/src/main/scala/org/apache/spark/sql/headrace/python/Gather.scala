@@ -25,10 +25,10 @@ case class Gather(step: PythonStep, keys: Seq[Attribute], child: LogicalPlan) ex
   override def output: Seq[Attribute] = child.output.map(_.withNullability(true))
   override lazy val references: AttributeSet = child.outputSet
   override protected def withNewChildInternal(next: LogicalPlan): Gather = copy(child = next)
-  override def planned(input: SparkPlan): SparkPlan = GatherExec(step, keys, input)
+  override def planWith(input: SparkPlan): SparkPlan = GatherExec(step, keys, input)
 }
 
-/** The rows of a task as one row, whose columns are null, and the function that passes rows through Python. */
+/** The rows of a task as one row of nulls, and the function that passes rows through Python. */
 final class TaskRows(width: Int, val rows: Iterator[InternalRow], val python: MapInBatchEvaluatorFactory,
     val batch: Int)
     extends GenericInternalRow(width)

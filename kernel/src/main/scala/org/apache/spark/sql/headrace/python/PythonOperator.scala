@@ -24,7 +24,7 @@ object PythonOperator {
   def apply(frame: Dataset[Row], name: String, keyNames: java.util.List[String], mapped: Dataset[Row],
       timed: Boolean, clockTime: Boolean, clockTimers: Boolean, counts: Counts): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
-    val (child, _) = OperatorPlan.hideWatermark(OperatorPlan.analyzed(frame))
+    val (child, _) = OperatorPlan.hideWatermark(OperatorPlan.planOf(frame))
     val names = keyNames.asScala.toSeq
     val step = PythonStep(
       name, functionOf(mapped), mapped.schema, clockTime, timed && !clockTime, clockTimers || clockTime)
@@ -41,6 +41,6 @@ object PythonOperator {
     else if (step.eventTimers) TimeMode.EventTime()
     else TimeMode.None()
 
-  private def functionOf(mapped: Dataset[Row]): PythonUDF = OperatorPlan.analyzed(mapped)
+  private def functionOf(mapped: Dataset[Row]): PythonUDF = OperatorPlan.planOf(mapped)
     .collectFirst { case m: MapInArrow => m.functionExpr.asInstanceOf[PythonUDF] }.get
 }

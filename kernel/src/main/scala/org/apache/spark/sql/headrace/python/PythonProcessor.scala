@@ -113,7 +113,7 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
 
   private def withState(row: InternalRow): InternalRow = {
     counts.add(Counts.Rows, 1)
-    counts.add(Counts.Folded, 1)
+    counts.add(Counts.Processed, 1)
     val key = keyOf(row)
     val isNew = current == null || key != current
     if (isNew) current = key.copy()

@@ -71,8 +71,8 @@ private[python] object RowPositions {
 
   /** A view of rows without their position. */
   def drop(columns: Seq[Attribute]): ProjectingInternalRow = {
-    val kept = columns.indices.filter(at => columns(at).name != Column)
-    ProjectingInternalRow(DataTypeUtils.fromAttributes(kept.map(columns)), kept)
+    val others = columns.indices.filter(at => columns(at).name != Column)
+    ProjectingInternalRow(DataTypeUtils.fromAttributes(others.map(columns)), others)
   }
 }
 
@@ -82,7 +82,7 @@ case class NoteRows(step: String, keep: Boolean, child: LogicalPlan) extends Pla
     if (keep) child.output else child.output.filter(_.name != RowPositions.Column)
   override lazy val references: AttributeSet = child.outputSet
   override protected def withNewChildInternal(next: LogicalPlan): NoteRows = copy(child = next)
-  override def planned(input: SparkPlan): SparkPlan = NoteRowsExec(step, keep, input)
+  override def planWith(input: SparkPlan): SparkPlan = NoteRowsExec(step, keep, input)
 }
 
 object NoteRows {

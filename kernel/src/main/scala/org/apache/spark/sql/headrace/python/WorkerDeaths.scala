@@ -22,7 +22,7 @@ import org.apache.spark.sql.headrace.operators.PlannedNode
 case class WatchWorker(step: String, child: LogicalPlan) extends PlannedNode {
   override def output: Seq[Attribute] = child.output
   override protected def withNewChildInternal(next: LogicalPlan): WatchWorker = copy(child = next)
-  override def planned(input: SparkPlan): SparkPlan = WatchWorkerExec(step, input)
+  override def planWith(input: SparkPlan): SparkPlan = WatchWorkerExec(step, input)
 }
 
 object WatchWorker {
@@ -42,13 +42,12 @@ case class WatchWorkerExec(step: String, child: SparkPlan) extends UnaryExecNode
   }
 }
 
-/** Rows from a Python worker. */
 private[python] final class WatchedRows(step: String, rows: Iterator[InternalRow])
     extends Iterator[InternalRow] {
-  override def hasNext: Boolean = explained(rows.hasNext)
-  override def next(): InternalRow = explained(rows.next())
+  override def hasNext: Boolean = explain(rows.hasNext)
+  override def next(): InternalRow = explain(rows.next())
 
-  private def explained[A](body: => A): A =
+  private def explain[A](body: => A): A =
     try body
     catch { case NonFatal(error) if WorkerDeath.isDeath(error) => throw WorkerDeath.describe(step, error) }
 }

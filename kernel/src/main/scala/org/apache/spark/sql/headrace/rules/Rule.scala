@@ -60,7 +60,8 @@ final class RuleCompiler(session: SparkSession, input: Seq[Attribute], visible: 
         else if (Cast.canANSIStoreAssign(resolved.dataType, expected)) resolved
           .copy(expression = cast(resolved.expression, expected))
         else throw new IllegalArgumentException(
-          s"expected the measure `$name` to be ${expected.sql.toLowerCase}, got ${resolved.dataType.sql.toLowerCase}")
+          s"expected the measure `$name` to be ${expected.sql.toLowerCase}, " +
+            s"got ${resolved.dataType.sql.toLowerCase}")
     }
 
   private def cast(value: Expression, to: DataType): Expression =

@@ -20,7 +20,6 @@ final case class ActiveRule(id: String, version: Int, serial: Int, since: Long, 
  * @param number the number of this set; increases with each change
  */
 final class RuleSet(val number: Long, val rules: IndexedSeq[ActiveRule]) extends Serializable {
-  /** The distinct conditions on a row. */
   val conditions: IndexedSeq[Expression] = rules.flatMap(_.rule.plain.flatten).distinctBy(_.canonicalized)
   private val indexOf: Map[Expression, Int] = conditions.map(_.canonicalized).zipWithIndex.toMap
 

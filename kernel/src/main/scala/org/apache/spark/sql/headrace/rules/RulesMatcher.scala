@@ -33,14 +33,14 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
     memory
   }
   override def write(memory: RulesState, out: Output): Unit = codec.write(memory, out)
-  override def dropped(memory: RulesState): Int = memory.dropped
+  override def countDropped(memory: RulesState): Int = memory.dropped
 
   override def take(
       key: InternalRow, memory: RulesState, row: InternalRow, time: Long, out: StepOutput): Unit = {
     conditions.evaluate(row)
     storedCopy = null
     rows += 1
-    val arrivedIn = step.arrivedIn(row)
+    val arrivedIn = step.ruleSetAtArrival(row)
     memory.foreach { (rule, partials) =>
       lastTested(rule) = rows
       if (concerns(rule, arrivedIn)) process(rule, partials, key, memory, row, time, out)
@@ -117,7 +117,7 @@ final class RulesMatcher(step: RulesStep, set: RuleSet) extends Matcher {
     override def holds(condition: Int, row: InternalRow, matched: MatchedRows): Boolean = conditions
       .all(required(condition)) && (navigated(condition) == null || navigated(condition).holds(row, matched))
 
-    override def storedRow(row: InternalRow): UnsafeRow = {
+    override def toStored(row: InternalRow): UnsafeRow = {
       if (RulesMatcher.this.storedCopy == null)
         RulesMatcher.this.storedCopy = step.columns.storedRow(row).copy()
       RulesMatcher.this.storedCopy

@@ -54,7 +54,6 @@ final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
   override def matcher(): RulesMatcher = new RulesMatcher(this, set)
   @transient private var conditionsOfTask: SharedConditions = _
 
-  /** The shared conditions of this task. */
   def sharedConditions: SharedConditions = {
     if (conditionsOfTask == null) conditionsOfTask = new SharedConditions(set, columns.input)
     conditionsOfTask
@@ -71,7 +70,8 @@ final class RulesStep(val columns: StepColumns, override val arrival: Boolean,
 
   /** Stores the rule set's number in the row: a rule does not see rows that arrived before it. */
   override def arriving(row: InternalRow): Unit = row.setLong(place, set.number)
-  def arrivedIn(row: InternalRow): Long = if (row.isNullAt(place)) Long.MaxValue else row.getLong(place)
+  def ruleSetAtArrival(row: InternalRow): Long =
+    if (row.isNullAt(place)) Long.MaxValue else row.getLong(place)
 
   private def inForce(
       node: JsonNode): ActiveRule = ActiveRule(node.get("id").asText, node.get("version").asInt,
@@ -85,10 +85,10 @@ object RulesStep {
   private val json = new ObjectMapper
   private val ArrivedIn = "__arrived_in"
 
-  /** Creates a step without rules from JSON: `keys`, `order`, `time`, `counted` and `measures` (DDL or null). */
+  /** Creates a step without rules from JSON: `keys`, `order`, `time`, `counted`, `measures` (DDL). */
   def apply(frame: Dataset[Row], text: String): RulesStep = {
     val tree = json.readTree(text)
-    val plan = OperatorPlan.analyzed(frame)
+    val plan = OperatorPlan.planOf(frame)
     val visible = plan.output.filterNot(_.name.startsWith("__"))
     val names = tree.get("keys").elements.asScala.map(_.asText).toVector
     val keys = StructType(names.map(name => StructField(name, plan.output.find(_.name == name).get.dataType)))

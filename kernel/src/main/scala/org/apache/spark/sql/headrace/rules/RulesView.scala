@@ -10,7 +10,6 @@ import org.apache.spark.sql.{Dataset, Row}
 final class RulesView(step: RulesStep) extends InOrderView(step) {
   @transient override protected lazy val matcher: RulesMatcher = step.matcher()
 
-  /** Partial matches of the given rules. */
   def partials(entries: Dataset[Row], rules: String): Dataset[Row] = {
     step.load(rules)
     val shape = new StructType().add("key", keyType).add("rule", StringType).add("version", IntegerType)
@@ -52,8 +51,8 @@ private final class ExplainedRule(alone: RulesStep)
     .getOrElse(new PartialMatches(start))
 
   /** Rows are stored for all rules; this one may not be concerned, or newer than the row. */
-  override def concerns(row: InternalRow): Boolean = alone.rules.rules.head.since <= alone.arrivedIn(row) &&
-    alone.matters(row)
+  override def concerns(row: InternalRow): Boolean =
+    alone.rules.rules.head.since <= alone.ruleSetAtArrival(row) && alone.matters(row)
 
   /** The key, `rule` and `version`. */
   override def omittedColumns: Int = super.omittedColumns + 2

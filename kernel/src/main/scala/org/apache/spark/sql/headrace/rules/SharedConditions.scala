@@ -13,7 +13,6 @@ final class SharedConditions(set: RuleSet, input: Seq[Attribute]) {
   private val project = if (words.isEmpty) null else UnsafeProjection.create(words, input)
   private val bits = new Array[Long](words.size)
 
-  /** Evaluates all conditions for a row. */
   def evaluate(row: InternalRow): Unit = if (project != null) {
     val results = project(row)
     var i = 0

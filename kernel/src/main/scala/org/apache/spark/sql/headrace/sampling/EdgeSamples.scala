@@ -10,9 +10,9 @@ import org.apache.spark.sql.headrace.operators.OperatorPlan
 import org.apache.spark.sql.types.StructType
 
 /**
- * Samples of the rows at the edges of a streaming plan, on request. An alias marks the frame of an edge; Spark's
- * optimizer removes it, so that it costs nothing. While a sample is wanted, a rule of the analyzer, which Spark runs
- * for every micro-batch, adds a sampler at the mark.
+ * Samples of the rows at the edges of a streaming plan, on request. An alias marks the frame of an edge;
+ * Spark's optimizer removes it, so that it costs nothing. While a sample is wanted, a rule of the analyzer,
+ * which Spark runs for every micro-batch, adds a sampler at the mark.
  */
 object EdgeSamples {
   private val wanted = new ConcurrentHashMap[String, RowSampler]
@@ -32,16 +32,15 @@ object EdgeSamples {
     sampler
   }
 
-  /** Ends the sample of a mark. */
   def end(mark: String): Unit = wanted.remove(mark)
 
   /** Adds the sampler of a mark to a batch, if a sample is wanted. */
   def tap(frame: DataFrame, mark: String): DataFrame = Option(wanted.get(mark)).fold(frame) { sampler =>
     val session = frame.sparkSession.asInstanceOf[classic.SparkSession]
-    classic.Dataset.ofRows(session, sampled(OperatorPlan.analyzed(frame), sampler))
+    classic.Dataset.ofRows(session, addSampler(OperatorPlan.planOf(frame), sampler))
   }
 
-  private def sampled(plan: LogicalPlan, sampler: RowSampler): LogicalPlan = {
+  private def addSampler(plan: LogicalPlan, sampler: RowSampler): LogicalPlan = {
     val columns = plan.output.filterNot(_.name.startsWith("__"))
     val shape = columns.foldLeft(new StructType)((fields, column) => fields.add(column.name, column.dataType))
     Filter(SampleRow(sampler, shape, columns), plan)
@@ -53,7 +52,7 @@ object EdgeSamples {
       else plan.resolveOperatorsUp {
         case alias @ SubqueryAlias(mark, child) if wanted.containsKey(mark.name) && !isSampled(child) =>
           Option(wanted.get(mark.name))
-            .fold[LogicalPlan](alias)(sampler => alias.copy(child = sampled(child, sampler)))
+            .fold[LogicalPlan](alias)(sampler => alias.copy(child = addSampler(child, sampler)))
       }
 
     private def isSampled(plan: LogicalPlan): Boolean = plan match {

@@ -13,7 +13,7 @@ import org.apache.spark.sql.headrace.operators.JsonRowWriter
 import org.apache.spark.sql.types.{BooleanType, DataType, StructType}
 import org.apache.spark.util.AccumulatorV2
 
-/** Collects the first `most` rows that pass a point of a plan, as JSON; a longer text is cut after `length` characters. */
+/** Collects the first `most` rows at a point of a plan, as JSON, and cuts long texts to `length`. */
 final class RowSampler(val most: Int, val length: Int) extends AccumulatorV2[String, JavaList[String]] {
   private val rows = new ArrayList[String]
 

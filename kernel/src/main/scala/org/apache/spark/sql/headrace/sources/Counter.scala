@@ -27,7 +27,6 @@ object Counter {
     times.length
   }
 
-  /** Removes a timetable. */
   def forget(name: String): Unit = timetables.remove(name)
 
   private[sources] def timetable(name: String): Array[Long] = Option(timetables.get(name))
@@ -63,7 +62,6 @@ private case class CounterPace(rows: Long, rate: Option[Double], timetable: Opti
     math.min(rows, math.max(from, count))
   }
 
-  /** Number of sorted times up to `limit`. */
   private def upTo(times: Array[Long], limit: Long): Long = {
     @tailrec def search(low: Int, high: Int): Int =
       if (low == high) low

@@ -37,7 +37,6 @@ trait SplitEnumerator {
 object DriverSource {
   private val enumerators = new ConcurrentHashMap[String, SplitEnumerator]()
 
-  /** Registers an enumerator for queries. */
   def register(name: String, enumerator: SplitEnumerator): Unit = enumerators.put(name, enumerator)
 
   /** Removes an enumerator at the end of a run. */

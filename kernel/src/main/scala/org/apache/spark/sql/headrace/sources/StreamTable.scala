@@ -9,7 +9,6 @@ import org.apache.spark.sql.connector.read.streaming._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
-/** A table that is read as a micro-batch stream. */
 class StreamTable(override val name: String, rowSchema: StructType)(stream: => MicroBatchStream)
     extends Table with SupportsRead {
   override def schema(): StructType = rowSchema
@@ -26,7 +25,6 @@ class StreamTable(override val name: String, rowSchema: StructType)(stream: => M
     }
 }
 
-/** A split that contains its rows. */
 trait RowSplit extends InputPartition {
   def rows: Iterator[InternalRow]
 }

@@ -8,11 +8,11 @@ import org.apache.spark.sql.classic.ClassicConversions.castToImpl
 import org.apache.spark.sql.headrace.operators.{OperatorPlan, Retractions}
 import org.apache.spark.sql.{DataFrame, Dataset, Row}
 
-/** A running aggregate over a changelog on Spark's own operator, which can emit all keys in every micro-batch. */
+/** A running aggregate over a changelog on Spark's operator, which can emit all keys every time. */
 object CompleteAggregate {
   /** Returns the rows of all keys that have rows; `grouped` is a changelog, grouped by key and aggregated. */
   def apply(grouped: Dataset[Row]): DataFrame = {
-    val aggregate = OperatorPlan.analyzed(grouped).asInstanceOf[Aggregate]
+    val aggregate = OperatorPlan.planOf(grouped).asInstanceOf[Aggregate]
     val input = aggregate.child.output
     val results = ReplaceExpressions(aggregate).asInstanceOf[Aggregate].aggregateExpressions
     val rewritten = results.map(result => Retractions.rewrite(Seq(result), input).head)

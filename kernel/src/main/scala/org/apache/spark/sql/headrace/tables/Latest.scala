@@ -15,7 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * Keeps the row with the highest event time of each key, and emits every change of it.
  *
  * The output `versions` has every row, older ones included, with `__deleted`: it is the history of the table
- * that joins at event time read; `__sequence` is the arrival order of the rows of a key. The column `__delete` of the input marks rows that remove their key.
+ * that joins at event time read; `__sequence` is the arrival order of the rows of a key. The column
+ * `__delete` of the input marks rows that remove their key.
  *
  * @param ttl time after its last row, by the watermark, at which a key is removed; 0 for never
  * @param byArrival true if the last row to arrive is the latest one, whatever its event time
@@ -35,7 +36,7 @@ object LatestStep {
   /** Creates a step from its declaration; `versions` is true if a step reads the versions. */
   def apply(frame: Dataset[Row], text: String): LatestStep = {
     val spec = new TableSpec(text)
-    val input = OperatorPlan.analyzed(frame).output
+    val input = OperatorPlan.planOf(frame).output
     val rows = new TableRows(input)
     val main = StructType((rows.fields ++ Change.fields) :+ rows.timeField)
     val history = StructType(rows.fields :+ StructField("__deleted", BooleanType) :+
@@ -75,13 +76,13 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
   }
 
   private def take(state: LatestRow, event: Event, now: Now, out: TaggedRows): Unit = {
-    val next = rows.stored(event.row)
+    val next = rows.toStored(event.row)
     val deletes = step.deletes >= 0 && !event.row.isNullAt(step.deletes) && event.row.getBoolean(step.deletes)
     if (out.takes(LatestStep.Versions)) emitVersion(state, next, deletes, rows.timeOf(next), out)
     state.touched = Seq(state.touched, event.at, now.watermark, 0L).max
     if (!step.byArrival && event.at < state.time) counts.add(Counts.Superseded, 1)
     else {
-      counts.add(Counts.Folded, 1)
+      counts.add(Counts.Processed, 1)
       val row = if (deletes) null else next
       Change.between(state.row, row)(emit(_, _, out))
       state.row = row

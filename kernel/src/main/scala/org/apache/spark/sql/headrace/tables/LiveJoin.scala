@@ -39,7 +39,7 @@ private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends Ke
       counts.add(Counts.Rows, 1)
       if (!step.isRight(event.row)) left += event.copy(row = event.row.copy())
       else {
-        counts.add(Counts.Folded, 1)
+        counts.add(Counts.Processed, 1)
         if (!key.anyNull || step.outerRight) {
           if (step.upserts) replace(right, table)
           if (!step.isDeleted(event.row))
@@ -73,10 +73,11 @@ private final class ArrivalJoin(step: TableJoinStep, counts: Counts) extends Joi
     val (changes, left) = split(key, table, events)
     changes.foreach { case (row, count) => table.add(row, count) }
     left.foreach { event =>
-      val row = step.left.stored(event.row)
-      table.rows.foreach(partner => out.emit(0, step.joined(row, partner, null)))
-      if (table.rows.nonEmpty || step.outer) counts.add(Counts.Folded, 1) else counts.add(Counts.Unmatched, 1)
-      if (table.rows.isEmpty && step.outer) out.emit(0, step.joined(row, null, null))
+      val row = step.left.toStored(event.row)
+      table.rows.foreach(partner => out.emit(0, step.joinRows(row, partner, null)))
+      if (table.rows.nonEmpty || step.outer) counts.add(Counts.Processed, 1)
+      else counts.add(Counts.Unmatched, 1)
+      if (table.rows.isEmpty && step.outer) out.emit(0, step.joinRows(row, null, null))
     }
     table.save()
   }
@@ -89,7 +90,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
 
   private val noChanges = mutable.LinkedHashMap.empty[UnsafeRow, Int]
 
-  /** Results of one left row, by its identity; `revised` if what is removed and what is added are an update. */
+  /** Results of one left row; `revised` if what is removed and what is added are an update. */
   private final class Results(revised: Boolean) {
     val removed, added = mutable.ArrayBuffer.empty[(UnsafeRow, UnsafeRow)]
     def updates: Int = if (revised) math.min(removed.size, added.size) else 0
@@ -99,7 +100,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val (table, bag) = (new Partners(store, step.rightWidth), new RowBag(store, step.left.width))
     val (changes, left) = split(key, table, events)
-    counts.add(Counts.Folded, left.size)
+    counts.add(Counts.Processed, left.size)
     val (tableChanges, unmatched) = if (key.anyNull) (noChanges, changes) else (changes, noChanges)
     val before = partners(table)
     val aloneBefore = alone(table, bag)
@@ -166,12 +167,12 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
   private def emitRemoved(results: Results, out: TaggedRows): Unit = results.removed.zipWithIndex
     .foreach { case ((row, partner), i) =>
       val change = if (i < results.updates) Change.UpdateBefore else Change.Delete
-      out.emit(0, step.joined(row, partner, change))
+      out.emit(0, step.joinRows(row, partner, change))
     }
 
   private def emitAdded(results: Results, out: TaggedRows): Unit = results.added.zipWithIndex
     .foreach { case ((row, partner), i) =>
       val change = if (i < results.updates) Change.UpdateAfter else Change.Insert
-      out.emit(0, step.joined(row, partner, change))
+      out.emit(0, step.joinRows(row, partner, change))
     }
 }

@@ -50,7 +50,7 @@ private final class RunningAggregate(step: RunningAggregateStep, counts: Counts)
     val group = read(store.get(0))
     events.foreach { event =>
       counts.add(Counts.Rows, 1)
-      counts.add(Counts.Folded, 1)
+      counts.add(Counts.Processed, 1)
       aggregates.update(group.buffer, event.row)
       group.present += (if (step.rows.removes(event.row)) -1 else 1)
     }

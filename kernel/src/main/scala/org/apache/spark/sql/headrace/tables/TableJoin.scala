@@ -46,7 +46,6 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
   def rightRow(row: InternalRow): UnsafeRow = row.getStruct(right, rightWidth).asInstanceOf[UnsafeRow].copy()
   def isDeleted(row: InternalRow): Boolean = deleted >= 0 && !row.isNullAt(deleted) && row.getBoolean(deleted)
 
-  /** True if a right row removes an earlier one. */
   def removesRight(row: InternalRow): Boolean = Change.removes(row, label)
 
   /** The arrival order of a version among those of its key and time. */
@@ -54,7 +53,7 @@ final class TableJoinStep(val columns: StepColumns, val left: TableRows, val at:
     if (sequence < 0 || row.isNullAt(sequence)) 0L else row.getLong(sequence)
 
   /** The columns of a left row and its partner, of which one may be null; `change` is null for a stream. */
-  def joined(row: UnsafeRow, partner: UnsafeRow, change: UTF8String): InternalRow = {
+  def joinRows(row: UnsafeRow, partner: UnsafeRow, change: UTF8String): InternalRow = {
     val own = if (row == null) new Array[Any](left.columns.size) else left.values(row)
     val values = own ++ Array.tabulate[Any](rightWidth - 1) { i =>
       if (partner == null) null else partner.get(i, rightTypes(i))
@@ -79,7 +78,7 @@ object TableJoinStep {
 
   def apply(frame: Dataset[Row], text: String): TableJoinStep = {
     val spec = new TableSpec(text)
-    val input = OperatorPlan.analyzed(frame).output
+    val input = OperatorPlan.planOf(frame).output
     val left = new TableRows(input)
     val partner = input.find(_.name == Right).get.dataType.asInstanceOf[StructType].fields.dropRight(1)
     val at = JoinAt.withName(spec.word("at"))

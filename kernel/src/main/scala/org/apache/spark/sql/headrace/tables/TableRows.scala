@@ -17,12 +17,10 @@ import org.apache.spark.sql.types.{DataType, StructField}
 final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends Serializable {
   private val label = input.indexWhere(_.name == Change.Hidden)
 
-  /** The columns of the table. */
   val columns: Seq[Attribute] = input.filter(_.name.startsWith(TableRows.ComputedKey)) ++
     input.filterNot(a => a.name.startsWith("__") || (label >= 0 && a.name == Change.Shown))
   private val time = input.find(_.name == "__ts").get
 
-  /** All stored columns. */
   val stored: Seq[Attribute] = (columns :+ time) ++ added.map(name => input.find(_.name == name).get)
   val types: Array[DataType] = stored.map(_.dataType).toArray
   val width: Int = stored.size
@@ -31,26 +29,24 @@ final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends S
 
   @transient private lazy val content = UnsafeProjection.create(stored, input)
 
-  def stored(row: InternalRow): UnsafeRow = content(row).copy()
+  def toStored(row: InternalRow): UnsafeRow = content(row).copy()
 
   /** True if the row removes an earlier one. */
   def removes(row: InternalRow): Boolean = Change.removes(row, label)
 
-  /** True if the input is a changelog. */
   def isChangelog: Boolean = label >= 0
 
   /** The net effect of events: how often each row is added, negative if it is removed. */
   def net(events: Iterator[Event]): mutable.LinkedHashMap[UnsafeRow, Int] = {
     val counts = mutable.LinkedHashMap.empty[UnsafeRow, Int]
     events.foreach { event =>
-      val row = stored(event.row)
+      val row = toStored(event.row)
       val count = counts.remove(row).getOrElse(0) + (if (removes(event.row)) -1 else 1)
       if (count != 0) counts.put(row, count)
     }
     counts
   }
 
-  /** The values of the table's columns. */
   def values(row: UnsafeRow): Array[Any] = Array.tabulate[Any](columns.size)(i => row.get(i, types(i)))
 
   /** The event time of a stored row, or null. */

@@ -11,7 +11,6 @@ import org.apache.spark.sql.headrace.operators.{Change, StepTime}
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedStep, StepColumns}
 import org.apache.spark.sql.types.{StringType, StructType}
 
-/** A step that keeps the rows of a table. */
 trait TableStep extends KeyedStep {
   @transient private lazy val finalRows = new FinalRows(columns)
 

@@ -29,7 +29,7 @@ object TopNStep {
   /** Creates a step; `order` has one word per order column, such as `desc nulls last`. */
   def apply(frame: Dataset[Row], text: String): TopNStep = {
     val spec = new TableSpec(text)
-    val input = OperatorPlan.analyzed(frame).output
+    val input = OperatorPlan.planOf(frame).output
     val directions = spec.words("order")
     val names = directions.indices.map(i => s"__order$i")
     val rows = new TableRows(input, names)
@@ -69,10 +69,10 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
     val bag = new RowBag(store, rows.width)
     val changes = events.map { event =>
       counts.add(Counts.Rows, 1)
-      counts.add(Counts.Folded, 1)
+      counts.add(Counts.Processed, 1)
       event
     }
-    if (!rows.isChangelog) changes.foreach(event => add(state, rows.stored(event.row), bag))
+    if (!rows.isChangelog) changes.foreach(event => add(state, rows.toStored(event.row), bag))
     else {
       val (removed, added) = rows.net(changes).partition(_._2 < 0)
       removed.foreach { case (row, n) => (n until 0).foreach(_ => remove(state, row, bag)) }
@@ -86,9 +86,9 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
   private def add(state: TopRows, row: UnsafeRow, bag: RowBag): Unit = {
     val entry = Entry(row, state.sequence)
     state.sequence += 1
-    // Rows are missing from the first ones until `refill`; a row behind must not be overtaken then.
-    val complete = state.first.size == step.n || state.behind == 0
-    if (complete && (state.first.size < step.n || inOrder.compare(entry, state.first.last) < 0)) {
+    // Rows are missing from the first ones until `refill`. Those behind are worse than all first ones.
+    val better = state.first.nonEmpty && inOrder.compare(entry, state.first.last) < 0
+    if (better || (state.first.size < step.n && state.behind == 0)) {
       state.first.insert(state.first.lastIndexWhere(inOrder.compare(_, entry) < 0) + 1, entry)
       if (state.first.size > step.n) putBehind(state, state.first.remove(step.n), bag)
     } else putBehind(state, entry, bag)

@@ -37,8 +37,8 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
       else if (event.at == Time.None) out.late(event, now, LateReason.NoEventTime)
       else if (event.at < 0 || event.at < now.watermark) out.late(event, now, LateReason.TooLate)
       else {
-        own.waiting.add(event.at, step.left.stored(event.row))
-        counts.add(Counts.Pending, 1)
+        own.waiting.add(event.at, step.left.toStored(event.row))
+        counts.add(Counts.Buffered, 1)
       }
     }
     save(own, store, now)
@@ -55,7 +55,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
   }
 
   private def addVersion(own: Key, key: InternalRow, event: Event): Unit = {
-    counts.add(Counts.Folded, 1)
+    counts.add(Counts.Processed, 1)
     if (!key.anyNull && event.at != Time.None) {
       val row = if (step.isDeleted(event.row)) null else step.rightRow(event.row)
       val version = Version(event.at, step.sequenceOf(event.row), row)
@@ -66,7 +66,7 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
   private def release(own: Key, store: SlotStore, now: Now, out: TaggedRows): Unit =
     if (own.waiting.earliest < now.watermark) {
       val ready = own.waiting.release(now.watermark, store)
-      counts.add(Counts.Pending, -ready.length)
+      counts.add(Counts.Buffered, -ready.length)
       ready.foreach { held =>
         val partner = own.versions.lastIndexWhere(_.time <= held.time) match {
           case -1 => null
@@ -74,8 +74,8 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
         }
         if (partner == null && !step.outer) counts.add(Counts.Unmatched, 1)
         else {
-          counts.add(Counts.Folded, 1)
-          out.emit(0, step.joined(held.row, partner, null))
+          counts.add(Counts.Processed, 1)
+          out.emit(0, step.joinRows(held.row, partner, null))
         }
       }
     }

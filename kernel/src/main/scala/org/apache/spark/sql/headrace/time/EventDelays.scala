@@ -25,8 +25,8 @@ final class EventDelays extends Serializable {
 }
 
 /**
- * A histogram of durations in milliseconds with four buckets per power of two, so that a percentile is at most a
- * quarter too high.
+ * A histogram of durations in milliseconds with four buckets per power of two, so that a percentile is at
+ * most a quarter too high.
  */
 final class DelayHistogram extends Serializable {
   private val counts = new Array[Long](DelayHistogram.Buckets)

@@ -22,7 +22,6 @@ object Heartbeat {
   val Format: String = classOf[HeartbeatProvider].getName
   private val reached = new ConcurrentHashMap[String, java.lang.Long]()
 
-  /** Advances a heartbeat to `millis`. */
   def raiseTo(name: String, millis: Long): Unit = reached.merge(name, millis, (a, b) => math.max(a, b))
 
   /** Removes a heartbeat at the end of a run. */

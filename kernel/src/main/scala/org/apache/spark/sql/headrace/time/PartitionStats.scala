@@ -13,7 +13,7 @@ import org.apache.spark.util.AccumulatorV2
  * reads `value` on the driver when the micro-batch has ended, it reports the event time that the
  * source has reached.
  *
- * @param complete called once, on the driver, with the highest event time per partition and the delays of the rows
+ * @param complete called once, on the driver, with the highest time per partition and the delays of rows
  * @param seen the highest event time per partition before this micro-batch
  */
 class PartitionStats(@transient private val complete: (Map[String, Long], EventDelays) => Option[Long],

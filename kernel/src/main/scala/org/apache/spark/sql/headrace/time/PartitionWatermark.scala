@@ -62,7 +62,7 @@ object PartitionWatermark {
     if (reached.nonEmpty && reached.forall(_.isDefined)) Heartbeat.raiseTo(name, reached.flatten.min)
   }
 
-  /** Returns `{"partition": ..., "millis": ...}` of the slowest partition of a name; null if there is none. */
+  /** Returns `{"partition": ..., "millis": ...}` of the slowest partition of a name, or null. */
   def slowest(name: String): String = of(name).flatMap(_.slowest).minByOption(_._2).map(asJson).orNull
 
   /** Returns the delays of the rows of a name as JSON. */
@@ -72,7 +72,7 @@ object PartitionWatermark {
     sums.json
   }
 
-  /** Returns the partition that is furthest ahead of the clock, as `slowest`; null if none is by `limitMillis`. */
+  /** Returns the partition furthest ahead of the clock, as `slowest`; null if none is by `limitMillis`. */
   def ahead(name: String, limitMillis: Long): String = of(name).flatMap(_.ahead(limitMillis))
     .maxByOption(_._2).map(asJson).orNull
 
@@ -129,8 +129,9 @@ class PartitionWatermarkExec private (nodeId: UUID, eventTime: Attribute, delay:
     new PartitionWatermarkExec(nodeId, eventTime, delay, next, times)
 
   /**
-   * Spark's stateful operators serialize their child plan with their closures, although tasks do not use it. This
-   * operator cannot be serialized: the statistics of the superclass are replaced and hence never registered.
+   * Spark's stateful operators serialize their child plan with their closures, although tasks do not use it.
+   * This operator cannot be serialized: the statistics of the superclass are replaced and hence never
+   * registered.
    */
   protected def writeReplace(): AnyRef = child
 
@@ -191,8 +192,8 @@ private object UnreadPartitions {
     }.toSet
 
   /**
-   * The latest offsets of a source. None in a replayed micro-batch, for which Kafka's source has not looked them up:
-   * its offset then has no map, and any partition may have unread records.
+   * The latest offsets of a source. None in a replayed micro-batch, for which Kafka's source has not looked
+   * them up: its offset then has no map, and any partition may have unread records.
    */
   private def latest(source: SupportsAdmissionControl): Option[Map[String, Long]] =
     try Some(offsets(source.reportLatestOffset()))

@@ -35,7 +35,6 @@ class TestStream(val schema: StructType) {
   /** Number of batches: the latest offset. */
   def size: Long = synchronized(batches.size.toLong)
 
-  /** Rows of a range of batches. */
   def slice(from: Long, until: Long): Array[InternalRow] =
     synchronized(batches.slice(from.toInt, until.toInt).flatten.toArray)
 }
@@ -49,7 +48,6 @@ object TestStream {
 
   private val streams = new ConcurrentHashMap[String, TestStream]()
 
-  /** Creates a stream with a DDL schema. */
   def open(name: String, schema: String): TestStream = {
     val stream = new TestStream(DataType.fromDDL(schema).asInstanceOf[StructType].asNullable)
     streams.put(name, stream)
@@ -63,7 +61,6 @@ object TestStream {
     .getOrElse(throw new IllegalArgumentException(s"unknown test stream `$name`"))
 }
 
-/** Reads a test stream as a stream or batch. */
 class TestStreamProvider extends SimpleTableProvider {
   override def getTable(options: CaseInsensitiveStringMap): Table =
     new TestStreamTable(TestStream.of(options.get("name")), options.get("name"))

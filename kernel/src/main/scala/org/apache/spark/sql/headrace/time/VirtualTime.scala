@@ -39,11 +39,10 @@ object VirtualTime {
   }
 }
 
-/** A query in virtual time. */
 class SteppedQuery(val query: StreamingQuery, steps: StepClock) {
   /**
-   * Limits the sources to the data that is available now, as Spark does for `Trigger.AvailableNow`; under that
-   * trigger a query with processing-time timers would never end.
+   * Limits the sources to the data that is available now, as Spark does for `Trigger.AvailableNow`; under
+   * that trigger a query with processing-time timers would never end.
    */
   def limitSources(): Unit = query match {
     case wrapper: StreamingQueryWrapper =>
@@ -89,7 +88,6 @@ class StepClock(clock: ManualClock) extends Clock {
     getTimeMillis()
   }
 
-  /** Allows one step. */
   def open(): Unit = synchronized {
     permits += 1
     waiting = false

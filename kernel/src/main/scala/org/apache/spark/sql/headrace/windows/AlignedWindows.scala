@@ -12,7 +12,6 @@ final class WindowGrid(val size: Long, val every: Long, offset: Long) {
   /** Length of the slices that every window consists of. */
   val slice: Long = if (size == Long.MaxValue) size else WindowGrid.gcd(size, every)
 
-  /** Start of the slice that contains a time. */
   def sliceOf(time: Long): Long =
     if (size == Long.MaxValue) 0L else time - Math.floorMod(time - offset, slice)
 
@@ -76,7 +75,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
       val window = panes.read(bytes)
       window.onTimer(due)
       panes.onTimer(key, window, now, out)
-      if (panes.expired(window, now)) {
+      if (panes.isExpired(window, now)) {
         panes.expire(window)
         store.remove(start)
       } else save(store, window, now, due)
@@ -102,7 +101,7 @@ final class AlignedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
       start = grid.previousStart(start)
     }
     if (taken > 0) {
-      panes.counts.add(Counts.Folded, event.rows)
+      panes.counts.add(Counts.Processed, event.rows)
       panes.counts.add(Counts.Missed, missed * event.rows)
     } else {
       val own = grid.lastStart(time)

@@ -8,8 +8,8 @@ import org.apache.spark.sql.headrace.operators.Change
 import org.apache.spark.sql.headrace.operators.state.BufferedRow
 
 /**
- * The changes in buffered rows: a row labelled `update_before` or `delete` repeats the row that it removes, with its
- * event time, so both are in the buffer until the watermark passes that time.
+ * The changes in buffered rows: a row labelled `update_before` or `delete` repeats the row that it removes,
+ * with its event time, so both are in the buffer until the watermark passes that time.
  */
 final class ChangelogRows(input: Seq[Attribute]) {
   private val label = input.indexWhere(_.name == Change.Hidden)
@@ -23,7 +23,7 @@ final class ChangelogRows(input: Seq[Attribute]) {
   def content(row: InternalRow): UnsafeRow = project(row).copy()
 
   /** The place of the row that `removal` removes; negative if it is not there. */
-  def indexOf(rows: Array[KeptRow], removal: KeptRow): Int = {
+  def indexOf(rows: Array[StoredRow], removal: StoredRow): Int = {
     val removed = content(removal.row)
     rows.indexWhere(entry => entry.time == removal.time && content(entry.row) == removed)
   }

@@ -54,9 +54,9 @@ final class ExpiringLogic(inner: KeyedLogic, panes: Panes, ttl: Long) extends Ke
       case _ => codec.read(store.get(0)).open.toVector
     }
     open.foreach { window =>
-      panes.counts.add(Counts.Forgotten, window.unfired)
-      panes.counts.add(Counts.Settled, window.rows - window.unfired)
-      panes.counts.add(Counts.Expired, 1)
+      panes.counts.add(Counts.Expired, window.unfired)
+      panes.counts.add(Counts.Emitted, window.rows - window.unfired)
+      panes.counts.add(Counts.OpenWindows, -1)
     }
     store.clear()
   }

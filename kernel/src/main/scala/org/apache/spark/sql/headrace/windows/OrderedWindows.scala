@@ -59,7 +59,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
   private val arrival = spec.arrival || spec.clockTime
 
   /** Rows added to windows in this call. */
-  private var folded = 0L
+  private var processed = 0L
 
   /** Processes one row in order: opens, fills and closes windows. */
   protected def onRow(key: InternalRow, state: OrderedState, event: Event, now: Now, out: TaggedRows): Unit
@@ -91,7 +91,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
       }
     }
     panes.counts.add(Counts.Rows, count)
-    panes.counts.add(Counts.Pending, buffered)
+    panes.counts.add(Counts.Buffered, buffered)
     afterRows(key, store, state, now, panes.outsideTimer(now), out)
   }
 
@@ -118,7 +118,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
       }
       i += 1
     }
-    if (taken || windows.isEmpty) folded += 1
+    if (taken || windows.isEmpty) processed += 1
     else panes.emitLate(event, Some((windows.last.start, windows.last.end)), now, LateReason.Closed, out)
   }
 
@@ -143,7 +143,7 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
       key: InternalRow, store: SlotStore, state: OrderedState, now: Now, out: TaggedRows): Unit = {
     if (state.backlog.earliest < now.watermark) {
       val ready = state.backlog.release(now.watermark, store)
-      panes.counts.add(Counts.Pending, -ready.length)
+      panes.counts.add(Counts.Buffered, -ready.length)
       val rows = if (panes.layout.isChangelog) withoutRemoved(ready, now, out) else ready
       rows.foreach(entry => onRow(key, state, entry.event, now, out))
     }
@@ -161,8 +161,8 @@ abstract class OrderedWindows(panes: Panes) extends KeyedLogic {
   private def afterRows(key: InternalRow, store: SlotStore, state: OrderedState, now: Now, visited: Long,
       out: TaggedRows): Unit = {
     state.open.foreach(panes.afterRows(key, _, now, out))
-    panes.counts.add(Counts.Folded, folded)
-    folded = 0
+    panes.counts.add(Counts.Processed, processed)
+    processed = 0
     scheduleTimer(store, state, now, visited)
     store.put(0, codec.write(state, store))
   }

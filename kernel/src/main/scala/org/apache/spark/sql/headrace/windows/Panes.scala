@@ -19,7 +19,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   def open(start: Long, end: Long, number: Long, now: Now): WindowState = {
     val window = new WindowState(start, end, number, aggregates.create(), spec.trigger.start)
     window.passed = now.watermark >= end
-    counts.add(Counts.Windows, 1)
+    counts.add(Counts.OpenWindows, 1)
     window
   }
 
@@ -30,14 +30,13 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
     window.unfired += event.rows
     window.added += event.rows
     window.newest = math.max(window.newest, event.at)
-    counts.add(Counts.Placed, event.rows)
+    counts.add(Counts.Assigned, event.rows)
   }
 
   /** Emits a late row; `window` has the bounds of its window. */
   def emitLate(event: Event, window: Option[(Long, Long)], now: Now, reason: String, out: TaggedRows): Unit =
     out.late(event, now, reason, window.map { case (start, end) => layout.bounds(start, end, null) }.orNull)
 
-  /** Emits a pane, or its retraction. */
   def emit(key: InternalRow, pane: Pane, retraction: Boolean, out: TaggedRows): Unit = {
     out.emit(0, layout.paneRow(key, pane, retraction))
     counts.add(if (retraction) Counts.Retractions else Counts.Panes, 1)
@@ -71,7 +70,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   /** Handles a timer: the watermark may have reached the end, or the trigger's deadline. */
   def onTimer(key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit =
     if (now.watermark >= window.end && !window.passed) onEndPassed(key, window, now, out)
-    else if (!expired(window, now)) fireIfDue(key, window, now, out)
+    else if (!isExpired(window, now)) fireIfDue(key, window, now, out)
 
   /** Fires if the trigger's deadline has passed and it fires. */
   def fireIfDue(key: InternalRow, window: WindowState, now: Now, out: TaggedRows): Unit =
@@ -89,11 +88,11 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
     window.last = null
   }
 
-  /** Counts a window that ends; rows that no pane has emitted are lost. */
+  /** Counts a window that ends; rows that no pane has emitted are dropped. */
   def expire(window: WindowState): Unit = {
-    counts.add(Counts.Lost, window.unfired)
-    counts.add(Counts.Settled, window.rows - window.unfired)
-    counts.add(Counts.Expired, 1)
+    counts.add(Counts.Dropped, window.unfired)
+    counts.add(Counts.Emitted, window.rows - window.unfired)
+    counts.add(Counts.OpenWindows, -1)
   }
 
   /** Next timer of a window, in milliseconds of the step's time. */
@@ -117,7 +116,7 @@ final class Panes(val spec: WindowingSpec, val aggregates: Aggregates, val count
   /** `visited` for calls outside a timer: a timer just before it is due at once. */
   def outsideTimer(now: Now): Long = Time.millis(now.clock) + 1
   def lateness(window: WindowState): Long = if (window.end >= Time.End) 0 else spec.lateness
-  def expired(window: WindowState, now: Now): Boolean = now.watermark >=
+  def isExpired(window: WindowState, now: Now): Boolean = now.watermark >=
     Time.plus(window.end, lateness(window))
   def write(window: WindowState): Array[Byte] = codec.write(window)
   def read(bytes: Array[Byte]): WindowState = codec.read(bytes)

@@ -17,7 +17,7 @@ case class PreAggregate(step: WindowStep, child: LogicalPlan) extends PlannedNod
   override def output: Seq[Attribute] = child.output.map(_.withNullability(true))
   override lazy val references: AttributeSet = child.outputSet
   override protected def withNewChildInternal(next: LogicalPlan): PreAggregate = copy(child = next)
-  override def planned(input: SparkPlan): SparkPlan =
+  override def planWith(input: SparkPlan): SparkPlan =
     if (OperatorPlan.isRealTime(child)) input else PreAggregateExec(step, input)
 }
 
@@ -60,7 +60,7 @@ private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep,
   private val slim = slimProjection
   private val more = new GenericInternalRow(3)
   private val groups = new java.util.HashMap[UnsafeRow, SliceGroup]
-  private var folded = 0L
+  private var rowCount = 0L
   private var passThrough = false
   private var flushedRows: Iterator[InternalRow] = Iterator.empty
   private var ready: InternalRow = _
@@ -110,8 +110,8 @@ private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep,
     step.aggregates.update(group.buffer, row)
     group.rows += 1
     group.newest = math.max(group.newest, time)
-    folded += 1
-    passThrough = folded == PreAggregator.TrialRows && groups.size > PreAggregator.TrialRows / 2
+    rowCount += 1
+    passThrough = rowCount == PreAggregator.TrialRows && groups.size > PreAggregator.TrialRows / 2
     if (passThrough || groups.size >= PreAggregator.MaxGroups) flushedRows = flush()
   }
 

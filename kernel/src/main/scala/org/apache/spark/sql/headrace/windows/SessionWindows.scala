@@ -43,15 +43,15 @@ final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
     touched.clear()
     latest = null
     open.filterInPlace(window => !applyWatermark(key, window, now, out))
-    var count, folded = 0L
+    var count, processed = 0L
     while (events.hasNext) {
       val event = events.next()
       count += 1
       if (event.time.isEmpty) panes.emitLate(event, None, now, LateReason.NoEventTime, out)
-      else if (assign(event, event.time.get, now, out)) folded += 1
+      else if (assign(event, event.time.get, now, out)) processed += 1
     }
     panes.counts.add(Counts.Rows, count)
-    panes.counts.add(Counts.Folded, folded)
+    panes.counts.add(Counts.Processed, processed)
     open.foreach { window =>
       if (touched(window)) {
         panes.afterRows(key, window, now, out)
@@ -66,7 +66,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
     open.filterInPlace { window =>
       window.onTimer(due)
       panes.onTimer(key, window, now, out)
-      val over = panes.expired(window, now)
+      val over = panes.isExpired(window, now)
       if (over) panes.expire(window) else panes.scheduleTimer(window, store, now, due)
       !over
     }
@@ -81,7 +81,7 @@ final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
     now.watermark >= window.end && {
       if (!window.passed) touched += window
       panes.onEndPassed(key, window, now, out)
-      val over = panes.expired(window, now)
+      val over = panes.isExpired(window, now)
       if (over) panes.expire(window)
       over
     }
@@ -154,6 +154,6 @@ final class SessionWindows(panes: Panes, gap: Long) extends KeyedLogic {
     window.added += others.map(_.added).sum
     window.newest = (window.newest +: others.map(_.newest)).max
     window.timerAt = (window.timerAt +: others.map(_.timerAt)).min
-    panes.counts.add(Counts.Windows, -others.size)
+    panes.counts.add(Counts.OpenWindows, -others.size)
   }
 }

@@ -65,7 +65,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
     val slice = open.at(grid.sliceOf(event.at))
     if (slice.buffer == null) {
       slice.buffer = panes.aggregates.create()
-      counts.add(Counts.Windows, newWindows(open, slice.start, own, now))
+      counts.add(Counts.OpenWindows, newWindows(open, slice.start, own, now))
     }
     if (event.buffer == null) panes.aggregates.update(slice.buffer, event.row)
     else panes.aggregates.merge(slice.buffer, event.buffer)
@@ -73,8 +73,8 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
     slice.newest = math.max(slice.newest, event.at)
     val all = startsBetween(event.at - grid.size, own)
     val taken = startsBetween(math.max(event.at, now.watermark) - grid.size, own)
-    counts.add(Counts.Folded, event.rows)
-    counts.add(Counts.Placed, taken * event.rows)
+    counts.add(Counts.Processed, event.rows)
+    counts.add(Counts.Assigned, taken * event.rows)
     counts.add(Counts.Missed, (all - taken) * event.rows)
   }
 
@@ -110,8 +110,8 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
     val values = panes.aggregates.result(window.buffer, key).getBytes
     panes.emit(
       key, Pane(window.start, end, 0, window.newest, 0, PaneTiming.OnTime, values), retraction = false, out)
-    counts.add(Counts.Expired, 1)
-    counts.add(Counts.Settled, window.rows)
+    counts.add(Counts.OpenWindows, -1)
+    counts.add(Counts.Emitted, window.rows)
   }
 
   private def save(open: SliceChunks, store: SlotStore): Unit = {
@@ -140,7 +140,6 @@ object SlicedWindows {
     }
   }
 
-  /** Merges the slices of a window. */
   def window(
       aggregates: Aggregates, grid: WindowGrid, slices: Array[Slice], from: Int, end: Long): WindowState = {
     val window = new WindowState(end - grid.size, end, 0, aggregates.create(), null)
@@ -162,7 +161,6 @@ private final class SliceChunks(store: SlotStore, codec: SliceCodec, length: Lon
   private val read = mutable.LongMap.empty[mutable.TreeMap[Long, Slice]]
   private val changed = mutable.LongMap.empty[Unit]
 
-  /** Returns the slice that starts at a time. */
   def at(start: Long): Slice = {
     val number = Math.floorDiv(start, length * SliceCodec.SlicesPerChunk)
     state.earliest = math.min(state.earliest, start)
@@ -181,7 +179,6 @@ private final class SliceChunks(store: SlotStore, codec: SliceCodec, length: Lon
     (before.getOrElse(Long.MinValue), after.getOrElse(Long.MaxValue))
   }
 
-  /** All slices in time order. */
   def all: Array[Slice] = state.chunks.iterator.flatMap(chunk(_).valuesIterator).toArray
 
   /** Drops slices from the first one on. */

@@ -12,12 +12,11 @@ import org.apache.spark.sql.headrace.operators.Aggregates
  * ends. Stretch bounds depend on time alone, so results are bit-identical in any batching. Order-dependent
  * aggregates process rows one by one.
  */
-final class TrailingAggregates(rows: Array[KeptRow], size: Long, aggregates: Aggregates) {
+final class TrailingAggregates(rows: Array[StoredRow], size: Long, aggregates: Aggregates) {
   private val width = math.max(1L, size / TrailingAggregates.Stretches)
   private lazy val shares = aggregates.commutative
-  private val folded = mutable.LongMap.empty[Array[Byte]]
+  private val stretches = mutable.LongMap.empty[Array[Byte]]
 
-  /** Aggregates the rows `[from, until)`. */
   def over(from: Int, until: Int): InternalRow = {
     val buffer = aggregates.create()
     if (until - from < TrailingAggregates.Few || !shares) fold(buffer, from, until)
@@ -34,7 +33,7 @@ final class TrailingAggregates(rows: Array[KeptRow], size: Long, aggregates: Agg
   }
 
   /** Serialised aggregate of a whole stretch. */
-  private def stretch(from: Int, until: Int): Array[Byte] = folded.getOrElseUpdate(number(from), {
+  private def stretch(from: Int, until: Int): Array[Byte] = stretches.getOrElseUpdate(number(from), {
       val buffer = aggregates.create()
       fold(buffer, from, until)
       aggregates.write(buffer).clone() // the next write may reuse them

@@ -38,13 +38,11 @@ sealed trait Trigger extends Serializable {
   def read(in: Input): TriggerState
 }
 
-/** A trigger without parts. */
 sealed trait SimpleTrigger extends Trigger {
   override def reopen(state: TriggerState): TriggerState = state
   override def afterFiring(state: TriggerState, passed: Boolean, clock: Long): Option[TriggerState] = None
 }
 
-/** Fires after `n` rows. */
 final case class AfterCount(n: Long) extends SimpleTrigger {
   override val start: TriggerState = CountState(0)
   override def add(s: TriggerState, rows: Long, clock: Long): TriggerState = CountState(count(s) + rows)
@@ -144,7 +142,6 @@ final case class Repeatedly(part: Trigger) extends Trigger {
   override def read(in: Input): TriggerState = part.read(in)
 }
 
-/** Parts that run in parallel. */
 sealed trait ParallelTrigger extends Trigger {
   def parts: Seq[Trigger]
   protected def cast(s: TriggerState): PartStates = s.asInstanceOf[PartStates]

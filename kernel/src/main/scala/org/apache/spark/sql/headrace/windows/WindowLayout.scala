@@ -17,7 +17,6 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
   private val when = input.indexWhere(_.name == "__when")
   private val of = input.indexWhere(_.name == "__of")
 
-  /** True if the rows are those of a changelog. */
   val isChangelog: Boolean = input.exists(_.name == Change.Hidden)
 
   /** True if windows have a number: their bounds depend on the rows. */
@@ -37,7 +36,6 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
   }
   private val carriedAt = carried.map(a => input.indexWhere(_.exprId == a.exprId)).toArray
 
-  /** Columns of a result. */
   val main: StructType = {
     val pane = new StructType().add("index", IntegerType).add("timing", StringType)
       .add("retraction", BooleanType)
@@ -59,7 +57,6 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
   /** Removed rows among those that are buffered. */
   @transient lazy val changes: ChangelogRows = new ChangelogRows(input)
 
-  /** The row of a pane. */
   def paneRow(key: InternalRow, pane: Pane, retraction: Boolean): InternalRow =
     row(i => key.get(i, carried(i).dataType), pane, retraction)
 
@@ -87,7 +84,6 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
     new GenericInternalRow(row)
   }
 
-  /** Event time of a result. */
   private def time(pane: Pane): Any = kind match {
     case _: Sliding | _: Session | _: Reset => pane.end - 1
     case _ => if (pane.newest == Long.MinValue) null else pane.newest

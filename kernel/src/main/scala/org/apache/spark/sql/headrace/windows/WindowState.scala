@@ -29,7 +29,6 @@ final class WindowState(var start: Long, var end: Long, var number: Long, var bu
   /** Rows of this call not yet passed to the trigger. */
   var added: Long = 0
 
-  /** Index of the next pane. */
   var index: Int = 0
   var newest: Long = Long.MinValue
 
@@ -114,7 +113,6 @@ object WindowStateCodec {
   // Bumped with every change of the format; state of another version is refused.
   private val Format = 2
 
-  /** Writes the header. */
   def writeHeader(out: Output, fingerprint: Int): Unit = {
     out.writeByte(Format)
     out.writeInt(fingerprint)
@@ -123,7 +121,7 @@ object WindowStateCodec {
   def checkHeader(
       in: Input, fingerprint: Int): Unit = if (in.readByte() != Format || in.readInt() != fingerprint) {
     throw new IllegalStateException(
-      "the checkpoint holds windows of another declaration of this step (its aggregates, trigger or window have " +
-        "changed); name the step anew or delete its checkpoint")
+      "the checkpoint holds windows of another declaration of this step (its aggregates, trigger or window " +
+        "have changed); name the step anew or delete its checkpoint")
   }
 }

@@ -20,7 +20,7 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
   @transient private lazy val panes = new Panes(step.spec, step.aggregates, Counts.local(), step.layout)
   @transient private lazy val codec = new OrderedCodec(panes)
   @transient private lazy val sessions = new SessionCodec(panes)
-  @transient private lazy val kept = new KeptRowsCodec
+  @transient private lazy val storedRows = new StoredRowsCodec
   @transient private lazy val shared = new SliceCodec(step.aggregates, panes.fingerprint)
   @transient private lazy val toCatalyst = CatalystTypeConverters.createToCatalystConverter(keyType)
   @transient private lazy val toValues = CatalystTypeConverters.createToScalaConverter(valueType)
@@ -28,7 +28,6 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
   /** True if the state may hold buffered rows. */
   def ordered: Boolean = step.spec.ordered || step.keepsSessions
 
-  /** Open windows. */
   def windows(entries: Dataset[Row]): Dataset[Row] =
     if (step.slices) sliding(entries)
     else decode(entries, windowType)((key, slot, bytes) => windows(slot, bytes).map(windowRow(key, _)))
@@ -60,7 +59,6 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
     open.result()
   }
 
-  /** Buffered rows. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val shape = new StructType().add("key", keyType).add("time", TimestampType).add("panes", IntegerType)
       .add("row", rowType)
@@ -72,13 +70,14 @@ final class WindowStateView(step: WindowStep) extends StateView(step) {
   }
 
   /** The time, number of panes and content of buffered rows. */
-  private def waiting(
-      slot: Long, bytes: Array[Byte]): Iterable[(Long, Int, InternalRow)] = step.spec.kind match {
-    case _: Trailing | _: Session => kept.read(bytes).rows.map(entry => (entry.time, entry.index, entry.row))
-    case _ =>
-      val rows = if (slot == 0) codec.read(bytes).backlog.tailRows else OrderedBuffer.chunkRows(bytes)
-      rows.map(entry => (entry.time, 0, entry.row))
-  }
+  private def waiting(slot: Long, bytes: Array[Byte]): Iterable[(Long, Int, InternalRow)] =
+    step.spec.kind match {
+      case _: Trailing | _: Session => storedRows.read(bytes).rows
+          .map(entry => (entry.time, entry.index, entry.row))
+      case _ =>
+        val rows = if (slot == 0) codec.read(bytes).backlog.tailRows else OrderedBuffer.chunkRows(bytes)
+        rows.map(entry => (entry.time, 0, entry.row))
+    }
 
   private def windowRow(key: Row, window: WindowState): Row = {
     val unbounded = step.spec.kind == GlobalWindow

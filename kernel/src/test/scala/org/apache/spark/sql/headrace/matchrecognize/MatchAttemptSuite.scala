@@ -13,7 +13,7 @@ class MatchAttemptSuite extends munit.FunSuite {
     val tester: RowTester =
       chain => if (variables(chain.variable) == rows(position).toString) TestPassed else TestFailed
     val attempt = new MatchAttempt(program, new RowChains(Array(false, false)), tester, atStart = true)
-    while (position < rows.length && !attempt.settled) {
+    while (position < rows.length && !attempt.isDecided) {
       assert(attempt.take())
       position += 1
     }

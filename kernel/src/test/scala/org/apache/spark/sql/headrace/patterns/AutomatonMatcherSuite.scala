@@ -19,7 +19,7 @@ class AutomatonMatcherSuite extends munit.FunSuite {
   private object Letters extends MatchContext {
     override def holds(condition: Int, row: InternalRow, matched: MatchedRows): Boolean = row.getString(0) ==
       letters(condition).toString
-    override def storedRow(row: InternalRow): UnsafeRow = row.copy().asInstanceOf[UnsafeRow]
+    override def toStored(row: InternalRow): UnsafeRow = row.copy().asInstanceOf[UnsafeRow]
     override def matchResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow =
       row(letters.indices.flatMap(matched.rows(_)).map(_.getString(0)).mkString)
     override def timeoutResult(key: InternalRow, matched: MatchedRows, start: Long, time: Long): InternalRow =

@@ -55,4 +55,12 @@ class SlicedWindowsSuite extends munit.FunSuite {
     assertEquals(late.map(_.getStruct(2, 5).getUTF8String(4).toString), Seq("too_late"))
     assertEquals(store.size, 0)
   }
+
+  test("a row is late when the watermark has reached the end of its last window") {
+    val sliding = """{"kind": "sliding", "size": 10000000, "every": 4000000}"""
+    val windows = WindowRun(sliding, aggregates = WindowRun.Count, main = "k window n pane.timing")
+    assertEquals(windows.at(13.999)(("a", "x", 5)), Nil)
+    assertEquals(windows.at(14)(("a", "y", 5)), Seq("a [4 14] 1 on_time", "late: y [4 14] too_late"))
+    assertEquals((windows.count("assigned"), windows.count("missed"), windows.keys), (1L, 2L, 0))
+  }
 }

@@ -33,7 +33,7 @@ private[headrace] object FetcherPool {
   }
 
   /** Number of idle readers of a topic. Called from tests. */
-  def pooled(topic: String): Int = {
+  def countFetchers(topic: String): Int = {
     var count = 0
     idle.forEach((key, _) => if (key._2.topic == topic) count += 1)
     count

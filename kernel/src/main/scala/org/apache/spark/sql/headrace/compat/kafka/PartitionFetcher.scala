@@ -114,7 +114,6 @@ private[headrace] object PartitionFetcher {
   private val ConnectingMs = 20L
 }
 
-/** Metadata of one topic. */
 private[headrace] final class TopicMetadata(config: ConsumerConfig, topic: String, log: LogContext)
     extends Metadata(config.getLong("retry.backoff.ms"), config.getLong("retry.backoff.max.ms"),
       config.getLong("metadata.max.age.ms"), log, new ClusterResourceListeners) {

@@ -70,7 +70,6 @@ private[headrace] final class RecordBatchReader {
       }
     } finally stream.close()
 
-  /** Reads a zigzag varint. */
   private def readVarint(): Long = {
     var byte = bytes(index)
     index += 1

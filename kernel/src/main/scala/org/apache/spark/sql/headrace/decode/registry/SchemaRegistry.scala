@@ -68,8 +68,8 @@ final class SchemaRegistry private (options: RegistryOptions) {
       if (above(path)) Nil
       else {
         val referenced = request(path).getOrElse(throw new RegistryFailure(
-            s"the schema registry at $options has no version ${reference.path("version")} of `$subject`, which a schema refers to",
-            "register it"))
+            s"the schema registry at $options has no version ${reference.path("version")} of `$subject`, " +
+              "which a schema refers to", "register it"))
         references(referenced, above + path) :+ ReferencedSchema(name, referenced.path("schema").asText)
       }
     }.distinct

@@ -13,8 +13,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.{classic, Dataset, Row}
 
 /**
- * Explains why an in-order step has or has not matched for one key: its open matches, what they wait for, and the
- * effect of each row. Runs the same matcher over the same rows. Reports are JSON.
+ * Explains why an in-order step has or has not matched for one key: its open matches, what they wait for, and
+ * the effect of each row. Runs the same matcher over the same rows. Reports are JSON.
  */
 abstract class InOrderExplainer(step: InOrderStep) {
   protected val matcher: Matcher
@@ -23,7 +23,6 @@ abstract class InOrderExplainer(step: InOrderStep) {
   protected val visible: StructType = StepColumns.struct(step.columns.visible)
   protected val noKey = new GenericInternalRow(step.columns.keys.size)
 
-  /** Reports the open matches. */
   protected def reportOpen(into: ArrayNode, memory: matcher.Memory): Unit
 
   /** Passes rows to the matcher and reports the last ones. */
@@ -49,11 +48,11 @@ abstract class InOrderExplainer(step: InOrderStep) {
     report.toString
   }
 
-  /** Effect of the buffered rows if the watermark passed them; `pieces` are the key's other slots. */
-  def waiting(stored: Array[Byte], pieces: java.util.List[Array[Byte]]): String = {
+  /** Effect of the buffered rows if the watermark passed them; `chunks` are the key's other slots. */
+  def waiting(stored: Array[Byte], chunks: java.util.List[Array[Byte]]): String = {
     val report = mapper.createArrayNode()
     val memory = readState(stored)
-    val rows = InOrderLogic.bufferedRows(stored, pieces.asScala.toSeq, step.fingerprint, matcher)
+    val rows = InOrderLogic.readAllRows(stored, chunks.asScala.toSeq, step.fingerprint, matcher)
       .map(entry => (entry.row: InternalRow, entry.time)).filter(entry => concerns(entry._1))
     reportRows(report, memory, rows, rows.size)
     report.toString

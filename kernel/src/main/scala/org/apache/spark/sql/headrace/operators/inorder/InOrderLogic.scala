@@ -43,8 +43,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
       }
     }
     counts.add(Counts.Rows, count)
-    counts.add(Counts.Folded, skipped)
-    counts.add(Counts.Pending, buffered)
+    counts.add(Counts.Processed, skipped)
+    counts.add(Counts.Buffered, buffered)
     if (arrival && now.ended) matcher.finish(key, own.memory, out)
     save(store, own, before, now)
   }
@@ -73,7 +73,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private def release(key: InternalRow, store: SlotStore, own: Key, now: Now, out: TaggedRows): Unit = {
     if (own.backlog.earliest < now.watermark) {
       val ready = own.backlog.release(now.watermark, store)
-      counts.add(Counts.Pending, -ready.length)
+      counts.add(Counts.Buffered, -ready.length)
       ready.foreach(entry => take(key, own, entry.row, entry.time, out))
     }
     if (now.watermark != Time.None) matcher.advance(key, own.memory, now.watermark, out)
@@ -83,7 +83,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private def take(key: InternalRow, own: Key, row: InternalRow, time: Long, out: TaggedRows): Unit = {
     matcher.advance(key, own.memory, time, out)
     matcher.take(key, own.memory, row, time, out)
-    counts.add(Counts.Folded, 1)
+    counts.add(Counts.Processed, 1)
   }
 
   private def save(store: SlotStore, own: Key, before: Array[Byte], now: Now): Unit = {
@@ -121,7 +121,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
       val in = InOrderLogic.open(stored, step.fingerprint)
       val timerAt = in.readLong()
       val memory = if (in.readBoolean()) matcher.read(in) else matcher.empty
-      counts.add(Counts.Dropped, matcher.dropped(memory))
+      counts.add(Counts.DroppedMatches, matcher.countDropped(memory))
       val own = new Key(memory, InOrderLogic.backlog(in, stored))
       own.timerAt = timerAt
       own
@@ -137,8 +137,8 @@ object InOrderLogic {
     val in = new Input(stored)
     if (in.readByte() != Format || in.readInt() != fingerprint) {
       throw new IllegalStateException(
-        "the checkpoint holds matches of another declaration of this step (its pattern or its columns have changed) or " +
-          "of another version; name the step anew or delete its checkpoint")
+        "the checkpoint holds matches of another declaration of this step (its pattern or its columns have " +
+          "changed) or of another version; name the step anew or delete its checkpoint")
     }
     in
   }
@@ -159,13 +159,13 @@ object InOrderLogic {
   }
 
   /** Buffered rows in any slot of a key. */
-  def bufferedIn(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterable[BufferedRow] =
+  def readRows(slot: Long, bytes: Array[Byte], fingerprint: Int, matcher: Matcher): Iterable[BufferedRow] =
     if (slot == 0) readSlot(bytes, fingerprint, matcher)._2 else OrderedBuffer.chunkRows(bytes)
 
   /** All buffered rows of a key in order, from slot 0 (may be null) and the other slots. */
-  def bufferedRows(
-      bytes: Array[Byte], pieces: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[BufferedRow] = {
+  def readAllRows(
+      bytes: Array[Byte], chunks: Seq[Array[Byte]], fingerprint: Int, matcher: Matcher): Seq[BufferedRow] = {
     val newest = if (bytes == null) Nil else readSlot(bytes, fingerprint, matcher)._2
-    (pieces.flatMap(OrderedBuffer.chunkRows) ++ newest).sortBy(_.time)
+    (chunks.flatMap(OrderedBuffer.chunkRows) ++ newest).sortBy(_.time)
   }
 }

@@ -28,7 +28,6 @@ trait InOrderStep extends KeyedStep {
   /** Called for each arriving row, which may be buffered; stores in it what depends on this moment. */
   def arriving(row: InternalRow): Unit = ()
 
-  /** Creates a matcher for one task. */
   def matcher(): Matcher
 
   override def variable: String = "matches"

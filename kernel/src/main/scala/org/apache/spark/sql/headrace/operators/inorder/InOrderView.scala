@@ -8,11 +8,10 @@ import org.apache.spark.sql.{Dataset, Row}
 abstract class InOrderView(step: InOrderStep) extends StateView(step) {
   protected val matcher: Matcher
 
-  /** Returns the buffered rows. */
   def waiting(entries: Dataset[Row]): Dataset[Row] = {
     val shape = new StructType().add("key", keyType).add("time", TimestampType).add("row", rowType)
     decode(entries, shape) { (key, slot, stored) =>
-      InOrderLogic.bufferedIn(slot, stored, step.fingerprint, matcher)
+      InOrderLogic.readRows(slot, stored, step.fingerprint, matcher)
         .map(held => Row(key, time(held.time), toRow(step.columns.storedRow(held.row))))
     }
   }

@@ -16,7 +16,7 @@ trait Matcher {
   def read(in: Input): Memory
 
   /** Number of partial matches dropped on read because their rule is no longer active. */
-  def dropped(memory: Memory): Int = 0
+  def countDropped(memory: Memory): Int = 0
   def write(memory: Memory, out: Output): Unit
 
   /** Processes the next row, after `advance` to its time. The row is a copy and may be stored. */

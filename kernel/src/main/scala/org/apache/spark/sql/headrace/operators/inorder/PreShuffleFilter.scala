@@ -11,7 +11,7 @@ import org.apache.spark.sql.headrace.operators.keyed.KeyedOperator
 import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan, PlannedNode, Time}
 
 /**
- * Drops, before the shuffle, rows that cannot affect a step, and counts them as folded. Late rows are
+ * Drops, before the shuffle, rows that cannot affect a step, and counts them as processed. Late rows are
  * determined by the same watermark as in the operator and pass through.
  *
  * @param conditions boolean columns, one of which is true for every relevant row; if empty, the step itself
@@ -27,7 +27,7 @@ case class PreShuffleFilter(step: InOrderStep, conditions: Seq[Attribute], ts: A
   override protected def withNewChildInternal(next: LogicalPlan): PreShuffleFilter = copy(child = next)
 
   /** In real-time mode the watermark advances during a batch, and Spark accepts no custom operator. */
-  override def planned(input: SparkPlan): SparkPlan =
+  override def planWith(input: SparkPlan): SparkPlan =
     if (OperatorPlan.isRealTime(child)) input else PreShuffleFilterExec(step, conditions, ts, counts, input)
 }
 
@@ -94,7 +94,7 @@ final class FilterCounts(counts: Counts, minTime: Long) extends Serializable {
   /** Counts a row and returns true if it may be dropped. Called by generated code. */
   def drop(time: Long): Boolean = time >= minTime && {
     own(Counts.Rows) += 1
-    own(Counts.Folded) += 1
+    own(Counts.Processed) += 1
     true
   }
 }

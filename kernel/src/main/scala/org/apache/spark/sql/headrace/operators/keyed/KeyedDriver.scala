@@ -32,7 +32,7 @@ final class KeyedDriver private (step: KeyedStep, columns: StructType, prepare: 
 
   /** Runs scripts with the rows of `source`, to which the step's input frame adds columns. */
   def this(step: KeyedStep, source: Dataset[Row], frame: Dataset[Row]) =
-    this(step, source.schema, KeyedDriver.addedColumns(source, frame))
+    this(step, source.schema, KeyedDriver.addColumns(source, frame))
 
   private val json = new ObjectMapper
   private val rows = new ScriptRows(columns)
@@ -65,8 +65,8 @@ final class KeyedDriver private (step: KeyedStep, columns: StructType, prepare: 
 }
 
 object KeyedDriver {
-  private def addedColumns(source: Dataset[Row], frame: Dataset[Row]): InternalRow => InternalRow =
-    ReplaceExpressions(OperatorPlan.analyzed(frame)) match {
+  private def addColumns(source: Dataset[Row], frame: Dataset[Row]): InternalRow => InternalRow =
+    ReplaceExpressions(OperatorPlan.planOf(frame)) match {
       case Project(columns, child) if frame ne source => UnsafeProjection.create(columns, child.output)
       case _ => identity
     }
@@ -115,6 +115,6 @@ final class KeyedRun(step: KeyedStep, val counts: Counts = Counts.local()) {
   /** Rows in open windows, counted once per window. */
   def open: Long = {
     val values = counts.value
-    values.get("placed") - values.get("settled") - values.get("lost") - values.get("forgotten")
+    values.get("assigned") - values.get("emitted") - values.get("dropped") - values.get("expired")
   }
 }

@@ -15,7 +15,7 @@ object KeyedOperator {
   /** Plans a step over a stream, which needs a watermark if the step uses event time. */
   def apply(frame: Dataset[Row], step: KeyedStep, counts: Counts): Dataset[Row] = {
     val session = frame.sparkSession.asInstanceOf[SparkSession]
-    val input = step.beforeShuffle(session, step.columns.over(OperatorPlan.analyzed(frame)), counts)
+    val input = step.beforeShuffle(session, step.columns.over(OperatorPlan.planOf(frame)), counts)
     val (child, renamed) = OperatorPlan.hideWatermark(input)
     val (keys, keyed) = OperatorPlan.withStateKeys(step.columns.keys.map(k => renamed(k.exprId)), child)
     val processor = new KeyedStepProcessor(step, KeyEncoder.encoder(keys), counts)
@@ -26,12 +26,11 @@ object KeyedOperator {
   /** Plans a step over a batch: all rows of a key, then the end of the input. */
   def batch(frame: Dataset[Row], step: KeyedStep): Dataset[Row] = OperatorPlan
     .mapGroups(frame.sparkSession.asInstanceOf[SparkSession], step.columns.keys,
-      step.columns.over(OperatorPlan.analyzed(frame)), step.columns.output)(new KeyedBatch(step))
+      step.columns.over(OperatorPlan.planOf(frame)), step.columns.output)(new KeyedBatch(step))
 
   /** The state variable of the keyed step in a query's plan; null if there is none. Called from Python. */
   def variableOf(query: Dataset[Row]): String = stepOf(query).map(_.variable).orNull
 
-  /** Finds the keyed step in a query's plan. */
   def stepOf(query: Dataset[Row]): Option[KeyedStep] = OperatorPlan
     .processorOf(query, classOf[KeyedStepProcessor]).map(_.step)
 

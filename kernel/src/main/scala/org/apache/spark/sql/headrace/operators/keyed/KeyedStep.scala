@@ -7,8 +7,8 @@ import org.apache.spark.sql.headrace.operators.state.{MemoryStore, SlotStore}
 import org.apache.spark.sql.headrace.operators.{Counts, Event, Now, StepTime, Time}
 
 /**
- * A step with state per key: windows, a join, a table, a pattern. The rows of a step with two inputs are tagged: of the
- * columns `left` and `right`, that of the other side is null.
+ * A step with state per key: windows, a join, a table, a pattern. The rows of a step with two inputs are
+ * tagged: of the columns `left` and `right`, that of the other side is null.
  */
 trait KeyedStep extends Serializable {
   def columns: StepColumns
@@ -22,10 +22,9 @@ trait KeyedStep extends Serializable {
   /** True if the state includes the age of each key. */
   def hasAge: Boolean = false
 
-  /** True if each slot has a due time that follows from its number, so that the store can order slots by it. */
+  /** True if the due time of a slot follows from its number, so that the store can order slots by it. */
   def dueByTime: Boolean = false
 
-  /** Creates the logic for one task. */
   def logic(counts: Counts): KeyedLogic
 
   /** Adds nodes to the input of a stream, before the shuffle. */

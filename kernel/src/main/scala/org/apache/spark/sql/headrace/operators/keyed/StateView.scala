@@ -6,8 +6,8 @@ import org.apache.spark.sql.types.{StructType, TimestampType}
 import org.apache.spark.sql.{Dataset, Encoders, Row}
 
 /**
- * Decodes the state of a step from the entries (`key`, `slot`, `bytes`) of its variable, as Spark's state reader
- * returns them. Tasks get a copy.
+ * Decodes the state of a step from the entries (`key`, `slot`, `bytes`) of its variable, as Spark's state
+ * reader returns them. Tasks get a copy.
  */
 abstract class StateView(step: KeyedStep) extends Serializable {
   protected val keyType: StructType = step.columns.keyType.asNullable

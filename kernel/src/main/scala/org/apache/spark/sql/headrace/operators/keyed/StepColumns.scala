@@ -110,7 +110,6 @@ object StepColumns {
   val Buffer = "__combined"
   val Rows = "__rows"
 
-  /** The bounds of a window. */
   val Bounds: StructType = new StructType().add("start", TimestampType).add("end", TimestampType)
 
   def struct(of: Seq[Attribute]): StructType =

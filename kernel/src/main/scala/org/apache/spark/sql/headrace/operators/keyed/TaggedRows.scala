@@ -14,7 +14,7 @@ trait StepOutput {
   def takes(output: Int): Boolean = true
 
   /** Counts a processed row that had no result. */
-  def unmatched(): Unit = ()
+  def countUnmatched(): Unit = ()
 }
 
 /** Collects tagged rows and counts those of side outputs. */
@@ -27,8 +27,8 @@ final class TaggedRows(columns: StepColumns, counts: Counts) extends StepOutput 
     if (row != null) rows += columns.tag(output, row)
   }
 
-  override def unmatched(): Unit = {
-    counts.add(Counts.Folded, -1)
+  override def countUnmatched(): Unit = {
+    counts.add(Counts.Processed, -1)
     counts.add(Counts.Unmatched, 1)
   }
 

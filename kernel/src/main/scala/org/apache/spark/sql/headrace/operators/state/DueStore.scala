@@ -40,7 +40,7 @@ final class DueStore(store: StateStore, variable: String, width: Int) extends Sl
     throw new UnsupportedOperationException("slots are addressed with their due time")
 
   /** Iterates keys and due times up to `until`; the scanned range is deleted at the end. */
-  override def expired(until: Long): Iterator[(Any, Long)] =
+  override def timersUntil(until: Long): Iterator[(Any, Long)] =
     if (until < nextDue) Iterator.empty
     else {
       nextDue = Long.MaxValue

@@ -9,7 +9,6 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.headrace.operators.Event
 
-/** A buffered row and its event time. */
 final class BufferedRow(val time: Long, val row: UnsafeRow) {
   def event: Event = Event(row, Some(time))
 }

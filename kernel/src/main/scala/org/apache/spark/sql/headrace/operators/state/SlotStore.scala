@@ -36,7 +36,6 @@ trait SlotStore {
   def cancelTimer(millis: Long): Unit = ()
 }
 
-/** In-memory state of one key. */
 final class MemoryStore extends SlotStore {
   private val slots = mutable.TreeMap.empty[Long, Array[Byte]]
   override var age: Array[Byte] = _
@@ -62,7 +61,6 @@ final class MemoryStore extends SlotStore {
 
   def size: Int = slots.size
 
-  /** Returns a deep copy. */
   def deepCopy: MemoryStore = {
     val other = new MemoryStore
     slots.foreach { case (slot, value) => other.slots.put(slot, value.clone()) }

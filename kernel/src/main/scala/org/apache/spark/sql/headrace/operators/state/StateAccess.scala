@@ -14,7 +14,6 @@ import org.apache.spark.sql.streaming.{StatefulProcessorHandle, TimeMode, TTLCon
 final case class StateLayout(variable: String, keys: ExpressionEncoder[Any], dueByTime: Boolean = false,
     hasAge: Boolean = false)
 
-/** Opens the state of a step. */
 trait StateAccess {
   /** Declares the state variables on the driver. */
   def declare(handle: DriverStatefulProcessorHandleImpl, layout: StateLayout): Unit

@@ -46,6 +46,7 @@ class StateAccessSuite extends munit.FunSuite {
   }
 
   private def results(plain: Boolean): (Set[String], Set[String]) = {
+    SparkSession.getDefaultSession.foreach(_.stop()) // the setting is read from the Spark context
     val spark = session(plain)
     try (run(spark, "windows") { frame =>
           val grouped = frame.groupBy("k").agg(count(lit(1)).as("n"))

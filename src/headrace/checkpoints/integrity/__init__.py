@@ -1,0 +1,1 @@
+"""Detect damaged and missing files of a checkpoint directory, without Spark."""

@@ -1,0 +1,106 @@
+"""Continuity of the logs of a query: offsets, commits, and the logs of file sources.
+
+Spark assumes that the numbers of a log are consecutive, and starts a file source from the newest file of its
+log. A missing file would therefore repeat or skip rows without an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.checkpoints.integrity.damages import MISSING, Damage
+from headrace.checkpoints.layout import read_log_file
+from headrace.errors import DamagedFileError
+from headrace.sealed_files import RESTORE, unseal
+
+_OFFSETS = "the input of an epoch"
+_COMMIT = "the watermark and the state after an epoch"
+_SOURCE_LOG = "the files that the source has read"
+
+
+def log_numbers(log: Path) -> list[int]:
+    """Return the numbers of the files of a log, ascending; compacted files are named `<number>.compact`."""
+    return sorted({int(file.name.partition(".")[0]) for file in log.glob("[0-9]*")})
+
+
+def find_gaps(query: Path) -> Iterator[Damage]:
+    """Yield the files that are missing from the logs of a query."""
+    offsets, commits = query / "spark" / "offsets", query / "spark" / "commits"
+    started, committed = log_numbers(offsets), log_numbers(commits)
+    if not started and not committed:
+        return
+    last = max([*started, *committed])
+    done = max(committed, default=-1)
+    # Only the last epoch may be without a commit. Spark reads the last two offsets and removes old files.
+    yield from _missing(offsets, started, [last - 1, last], _OFFSETS)
+    yield from _missing(commits, committed, [last - 1, *([last] if done == last else [])], _COMMIT)
+    if not (query / "spark" / "metadata").exists():
+        yield Damage(query / "spark" / "metadata", MISSING, "the id of the query")
+
+
+def check_logs(query: Path) -> Iterator[Damage]:
+    """Yield the damages of the files that Spark reads when a query starts, other than state."""
+    yield from find_gaps(query)
+    spark = query / "spark"
+    for log, lost in ((spark / "offsets", _OFFSETS), (spark / "commits", _COMMIT)):
+        yield from verify_seals([log / str(number) for number in log_numbers(log)[-2:]], lost)
+    yield from verify_seals(list(metadata_files(spark)), "the id of the query, or the form of its state")
+    damages = list(
+        verify_seals([file for file in (spark / "sources").rglob("[0-9]*") if file.is_file()], _SOURCE_LOG)
+    )
+    yield from damages
+    if not damages:
+        yield from _check_source_logs(spark)
+
+
+def metadata_files(spark: Path) -> Iterator[Path]:
+    """Yield the sealed files of Spark that describe a query and its state."""
+    patterns = (
+        "metadata",
+        "state/*/_metadata/**/*",
+        "state/*/_stateSchema/**/*",
+        "state/**/_metadata/schema",
+    )
+    files = {file for pattern in patterns for file in spark.glob(pattern)}
+    yield from sorted(file for file in files if file.is_file() and not file.name.startswith("."))
+
+
+def verify_seals(files: list[Path], lost: str) -> Iterator[Damage]:
+    """Yield the files whose seal does not match."""
+    for file in files:
+        try:
+            unseal(file.read_bytes(), file, hint=RESTORE)
+        except DamagedFileError as error:
+            yield Damage.of(error, lost)
+        except FileNotFoundError:  # removed by a run
+            continue
+
+
+def _missing(log: Path, present: list[int], needed: list[int], lost: str) -> Iterator[Damage]:
+    complete = {*range(min(present, default=0), max(present, default=-1) + 1), *(n for n in needed if n >= 0)}
+    for number in sorted(complete.difference(present)):
+        yield Damage(log / str(number), MISSING, lost)
+
+
+def _check_source_logs(spark: Path) -> Iterator[Damage]:
+    """Compare the logs of file sources with the newest offsets, which name the last entry that was read."""
+    offsets = spark / "offsets"
+    newest = log_numbers(offsets)[-1:]
+    try:
+        lines = [line for number in newest for line in read_log_file(offsets / str(number))[2:]]
+    except (DamagedFileError, FileNotFoundError):  # reported above
+        return
+    for source, line in enumerate(lines):
+        if '"logOffset"' in line:
+            yield from _check_source_log(spark / "sources" / str(source), json.loads(line)["logOffset"])
+
+
+def _check_source_log(log: Path, last: int) -> Iterator[Damage]:
+    compacted = [int(file.stem) for file in log.glob("*.compact")]
+    first = max(compacted, default=0)
+    present = set(log_numbers(log))
+    for number in range(first, max(last, *present, -1) + 1):
+        if number not in present:
+            yield Damage(log / str(number), MISSING, _SOURCE_LOG)

@@ -1,0 +1,62 @@
+"""Calls and tables in Spark SQL that a restricted service does not accept."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from headrace.access.sql import find_problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "reflect('java.lang.System', 'getenv')",
+        "`Reflect` ('a')",
+        "x.reflect('a')",
+        "r'\\' || java_method('a')",
+        "/*+ java_method('a') */ x",
+        "/* /* */ ' */ java_method('a') --'",
+        "-- \\\n' \n java_method('a') --'",
+        "identifier('java_' || 'method')('a')",
+        "\N{LATIN SMALL LETTER DOTLESS I}dentifier('java_method')('a')",
+        "from_xml(x, 'a int', m)",
+        "from_xml(f(x, y), ',', m)",
+        "schema_of_xml('x', m)",
+        "to_avro(x)",
+        "(select max(value) from text.`x`)",
+        "(select max(value) from XML/**/. `x`)",
+    ],
+)
+def test_a_call_or_a_table_is_found_as_spark_reads_it(text: str) -> None:
+    assert "accepted" in find_problem(text) or "queried" in find_problem(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'java_method(1)'",
+        '"reflect(1)"',
+        "n -- reflect(1)",
+        "n /* reflect(1) */ + 1",
+        "'\\' reflect(1)'",
+        "reflect + identifier",
+        "from_xml(x, 'a int, b int')",
+        "from_json(x, 'a int', map('mode', 'FAILFAST'))",
+        "`window.start` > a.`b c`",
+    ],
+)
+def test_an_ordinary_expression_is_accepted(text: str) -> None:
+    assert find_problem(text) == ""
+
+
+@pytest.mark.parametrize("part", ["`", "'", "/*", "(", "from_xml(", "\\'", "identifier ", "r'", "/*+", "--"])
+def test_the_time_is_linear(part: str) -> None:
+    def seconds(repeats: int) -> float:
+        begin = time.process_time()
+        find_problem(part * repeats)
+        return time.process_time() - begin
+
+    seconds(1000)
+    assert seconds(80_000) < 12 * seconds(20_000) + 0.5

@@ -1,0 +1,155 @@
+"""SQL queries are checked against their inputs: event time, changes, and the bounds of outer joins."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace import Pipeline, connect, triggers, windows
+from headrace.errors import PlanError
+from headrace.steps.base import Ref
+from headrace.steps.rows.sql import Sql
+
+SCHEMA = "k string, v int, ts timestamp"
+
+
+def streams(*, time: bool = True) -> Pipeline:
+    pipeline = Pipeline("p")
+    for name in ("a", "b"):
+        source = pipeline.read(f"{name}_in" if time else name, connect.memory(), schema=SCHEMA)
+        if time:
+            source.event_time("ts", step_name=name)
+    return pipeline
+
+
+def check(pipeline: Pipeline, query: str) -> str:
+    pipeline.sql("q", query).write("out", connect.memory())
+    with pytest.raises(PlanError) as caught:
+        pipeline.check()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("window", ["window(ts, '1 minute')", "session_window(ts, '1 minute')"])
+def test_a_window_without_event_time_never_closes(window: str) -> None:
+    message = check(streams(time=False), f"select k, count(*) n from a group by k, {window}")
+    assert f"group by {window.split('(', maxsplit=1)[0]}(...) needs event time, but `a` has none" in message
+    assert 'hint: declare it before the query with event_time("ts"), so that windows close' in message
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select count(*) n from a group by window(timestamp_seconds(v), '1 minute')",
+        "select count(*) n from (select ts + interval 1 hour as ts from a) group by window(ts, '1 minute')",
+        "with c as (select k as ts from a) select count(*) n from c group by window(ts, '1 minute')",
+    ],
+)
+def test_a_window_over_another_column_never_closes(query: str) -> None:
+    message = check(streams(), query)
+    assert (
+        "group by window(...) needs the column of event time, which is `ts`, so that windows close" in message
+    )
+    assert "hint: group by it, or use event_time(...).window(...).aggregate(...)" in message
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select a.k from a left join b on a.k = b.k",
+        "select a.k from a left join b on a.k = b.k and b.ts >= a.ts",
+        "select a.k from a right join b on a.k = b.k and b.ts <= a.ts",
+        "select a.k from a full join b on a.k = b.k and b.ts <= a.ts",
+        "select a.k from a left semi join b on a.k = b.k",
+        "select a.k from a left join b on a.k = b.k and date_trunc('hour', b.ts) <= a.ts",
+        "select a.k from a left join b on a.k = b.k and (b.ts <= a.ts or b.v = 1)",
+    ],
+)
+def test_an_outer_join_needs_a_bound_of_event_times(query: str) -> None:
+    message = check(streams(), query)
+    assert (
+        "an outer join of streams needs a bound of event times, so that unmatched rows are emitted" in message
+    )
+    assert ".ts + interval 10 seconds, or use join(..., how=" in message
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select a.k from a left join b on a.k = b.k and b.ts between a.ts and a.ts + interval 1 hour",
+        "select a.k from a right join b on a.k = b.k and a.ts < b.ts",
+        "select a.k from a full join b on a.k = b.k and a.ts = b.ts",
+        "select x.k from a x left semi join b y on x.k = y.k and x.ts >= y.ts - interval 1 minute",
+    ],
+)
+def test_an_outer_join_with_a_bound_is_accepted(query: str) -> None:
+    pipeline = streams()
+    pipeline.sql("q", query).write("out", connect.memory())
+    pipeline.check()
+
+
+def test_an_outer_join_reads_streams_with_event_time() -> None:
+    query = "select a.k from a left join b on a.k = b.k and b.ts <= a.ts"
+    assert "an outer join of streams needs event time, but `a` has none" in check(streams(time=False), query)
+    query = "select a.k from a left join (select * from b) c on a.k = c.k and c.ts <= a.ts"
+    assert "both sides of an outer join must be streams, not subqueries" in check(streams(), query)
+
+
+def test_a_query_reads_a_stream() -> None:
+    assert "the query reads no stream\n  hint: write `select ... from <stream> ...`" in check(
+        streams(), "select 1 as a"
+    )
+
+
+def test_a_query_keeps_the_changes_of_a_table() -> None:
+    pipeline = streams()
+    timed = pipeline.read("tx", connect.memory(), schema=SCHEMA).event_time("ts")
+    timed.key_by("k").latest("current")
+    timed.key_by("k").window(windows.tumbling("1 hour")).emit(early=triggers.after_count(1)).aggregate(
+        "panes", n="count(*)"
+    )
+    pipeline.sql("kept", "select k, change from current where v > 1").write(
+        "kept_out", connect.memory(key=["k"])
+    )
+    pipeline.sql("pane", "select * from panes").write("pane_out", connect.memory(key=["k", "window"]))
+    assert pipeline._plan().facts(Ref("kept")).change == "table"
+    for query in ("select k from current", "select k, upper(change) as change from current"):
+        assert "is a table, whose removed rows would be results" in check(streams_with_table(), query)
+    message = check(streams_with_table(), "select k, n from panes")
+    assert "`panes` replaces rows, whose old versions would be results: the query drops its `pane`" in message
+
+
+def streams_with_table() -> Pipeline:
+    pipeline = streams()
+    timed = pipeline.read("tx", connect.memory(), schema=SCHEMA).event_time("ts")
+    timed.key_by("k").latest("current")
+    early = timed.key_by("k").window(windows.tumbling("1 hour")).emit(early=triggers.after_count(1))
+    early.aggregate("panes", n="count(*)")
+    return pipeline
+
+
+def test_a_stateful_query_reads_the_timed_rows_of_a_name() -> None:
+    pipeline = Pipeline("p")
+    pipeline.read("tx", connect.memory(), schema=SCHEMA).event_time("ts")
+    pipeline.sql("grouped", "select k, count(*) n from tx group by k, window(ts, '1 hour')")
+    pipeline.sql("plain", "select k from tx")
+    nodes = pipeline._plan().nodes
+    grouped, plain = nodes["grouped"], nodes["plain"]
+    assert isinstance(grouped, Sql)
+    assert grouped.tables == (("tx", Ref("tx:event_time")),)
+    assert (grouped.windowed, grouped.updates) == (True, False)
+    assert plain.inputs == (Ref("tx"),)
+
+
+def test_sinks_of_a_query_have_one_mode() -> None:
+    pipeline = streams()
+    totals = pipeline.sql("totals", "select k, sum(v) s from a group by k")
+    totals.write("all", connect.memory(), mode="complete")
+    totals.write("new", connect.memory(), mode="update")
+    with pytest.raises(PlanError, match="its sinks have different modes"):
+        pipeline.check()
+
+
+def test_a_stream_is_not_a_column() -> None:
+    message = check(streams(), "select datediff(second, a, b) as d from a join b on a.k = b.k")
+    assert (
+        '`a` is a stream, not a column\n  hint: use its columns, or join(..., within="10 seconds")' in message
+    )
