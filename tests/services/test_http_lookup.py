@@ -20,7 +20,7 @@ from headrace import Pipeline, connect
 from headrace.connectors.lookups import LookupContext
 from headrace.devtools.ports import free_ports
 from headrace.errors import HeadraceError, OptionError, PlanError, SourceError
-from headrace.lowering.lookups.worker import LookupTask, WorkerLookup
+from headrace.lookups.worker import LookupTask, WorkerLookup
 from headrace.schemas.fields import Schema
 from tests.support.examples_at_hand import json_rows
 from tests.support.http_server import serving

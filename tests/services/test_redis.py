@@ -16,7 +16,7 @@ from headrace.connectors.base import WriteContext
 from headrace.connectors.lookups import LookupContext
 from headrace.errors import DeliveryError, HeadraceError, SourceError
 from headrace.formats import Schema
-from headrace.lowering.lookups.worker import LookupTask, WorkerLookup
+from headrace.lookups.worker import LookupTask, WorkerLookup
 from headrace.testing import delivery
 from tests.support.redis_server import RedisProcess, running_redis
 from tests.support.sinks import deliver

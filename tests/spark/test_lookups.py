@@ -15,7 +15,7 @@ from tests.support.waiting import wait_until
 from headrace import Pipeline, connect, windows
 from headrace.connectors.base import Connector
 from headrace.errors import PlanError
-from headrace.lowering.lookups.snapshots import SnapshotReader, Snapshots, SnapshotTable
+from headrace.lookups.snapshots import SnapshotReader, Snapshots, SnapshotTable
 from headrace.runtime.handle import RunHandle
 
 ROWS = [{"id": 1, "card": "a"}, {"id": 2, "card": "b"}, {"id": 3, "card": None}, {"id": 4, "card": "a"}]

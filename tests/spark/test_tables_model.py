@@ -18,13 +18,13 @@ from headrace import windows
 from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.lowering.tables.joins import declare_join, pack_table
 from headrace.lowering.tables.steps import running_step
-from headrace.lowering.windows.operator import WindowDriver, declaration
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.base import Ref
 from headrace.steps.facts import Facts
 from headrace.steps.tables.join import TablesHow, table_join
 from headrace.triggers import Emission
 from headrace.windows import Window
+from headrace.windows.lower import WindowDriver, declaration
 
 SECOND = 1_000_000
 POSITION = "__position struct<source: string, partition: string, offset: bigint>"

@@ -12,7 +12,7 @@ from pyspark.errors.exceptions.captured import IllegalArgumentException
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from headrace import triggers, windows
-from headrace.lowering.windows.operator import WindowDriver, declaration
+from headrace.windows.lower import WindowDriver, declaration
 
 SECOND = 1_000_000
 AGGREGATES = {
@@ -64,7 +64,7 @@ def run(frame: Any, aggregates: dict[str, Any], window: windows.Window) -> list[
         {"rows": [{**row, "__ts": cast(int, row["t"]) * SECOND}], "clock": 0} for row in ROWS
     ]
     script.append({"rows": [], "watermark": 253402214400000000, "clock": 0})
-    answer = driver.run(declaration(window, triggers.emission()), script)
+    answer = driver.run(declaration(window, triggers.Emission.create()), script)
     return [row["__main"] for event in answer["events"] for row in event]
 
 

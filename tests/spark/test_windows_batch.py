@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession, functions
 from tests.support.windows_model import END, model
 
 from headrace import windows
-from headrace.lowering.windows.operator import aggregate_windows, declaration
 from headrace.triggers import Emission
+from headrace.windows.lower import aggregate_windows, declaration
 
 SECOND = 1_000_000
 KINDS = {

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.support.windows_model import model
 
-from headrace.lowering.windows.operator import WindowDriver
+from headrace.windows.lower import WindowDriver
 
 SECOND = 1_000_000
 COLUMNS = "k string, v int, __ts timestamp, __when boolean, __of double"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from tests.support.windows_model import model
 
-from headrace.lowering.windows.operator import WindowDriver
+from headrace.windows.lower import WindowDriver
 
 SECOND = 1_000_000
 CASES = 300  # of each of the kinds below

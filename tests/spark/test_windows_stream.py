@@ -15,7 +15,7 @@ from tests.support.windows_model import model
 
 from headrace import triggers, windows
 from headrace.lowering.counts import Counts
-from headrace.lowering.windows.operator import aggregate_windows, declaration
+from headrace.windows.lower import aggregate_windows, declaration
 
 SECOND = 1_000_000
 KEYS = [f"k{i}" for i in range(12)] + [None]
@@ -114,11 +114,15 @@ def _came(row: dict[str, Any]) -> Any:
 
 
 EMISSIONS = {
-    "early": triggers.emission(early=triggers.after_count(2), mode="retracting"),
-    "late rows again": triggers.emission(lateness="6 seconds", mode="retracting"),
-    "defaults": triggers.emission(),
-    "retracting": triggers.emission(early=triggers.after_count(2), lateness="6 seconds", mode="retracting"),
-    "discarding": triggers.emission(early=triggers.after_count(2), lateness="6 seconds", mode="discarding"),
+    "early": triggers.Emission.create(early=triggers.after_count(2), mode="retracting"),
+    "late rows again": triggers.Emission.create(lateness="6 seconds", mode="retracting"),
+    "defaults": triggers.Emission.create(),
+    "retracting": triggers.Emission.create(
+        early=triggers.after_count(2), lateness="6 seconds", mode="retracting"
+    ),
+    "discarding": triggers.Emission.create(
+        early=triggers.after_count(2), lateness="6 seconds", mode="discarding"
+    ),
 }
 
 

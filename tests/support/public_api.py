@@ -10,6 +10,8 @@ import griffe
 import headrace
 
 _PUBLIC = frozenset(headrace.__all__)
+_GRAMMAR = "headrace.steps.grammar."
+"""How declarations are read and written in documents, which is not public."""
 SNAPSHOT = Path(__file__).parents[1] / "public_api.txt"
 MODULES = ("headrace", "headrace.testing", "headrace.errors")
 
@@ -29,7 +31,9 @@ def _member(root: griffe.Object | griffe.Alias, path: str) -> griffe.Object | gr
 
 
 def _module(module: griffe.Object | griffe.Alias) -> Iterator[str]:
-    names = module.exports or [name for name, member in module.members.items() if _is_own(name, member)]
+    listed = module.members.get("__all__")  # of the module itself, or of one whose names it has
+    origin = listed.final_target.module if isinstance(listed, griffe.Alias) else module
+    names = origin.exports or [name for name, member in module.members.items() if _is_own(name, member)]
     for name in sorted(str(each) for each in names):
         if name not in module.members:  # imported on first use
             continue
@@ -61,6 +65,7 @@ def _members(own: griffe.Class) -> dict[str, griffe.Object | griffe.Alias]:
     listed = {base.path for each in public for base in (each, *each.mro())}
     private = [base for base in own.mro() if base.path not in listed]
     hidden = set(public[0].all_members) if any(base.name == "Connector" for base in public) else set()
+    hidden |= {name for base in own.mro() if base.path.startswith(_GRAMMAR) for name in base.members}
     members = {name: each for base in reversed([own, *private]) for name, each in base.members.items()}
     return {name: each for name, each in members.items() if not name.startswith("_") and name not in hidden}
 

@@ -501,23 +501,23 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a window of no length",
         window("{session: 0 seconds}"),
-        "p.yaml:5:35: session: gap: expected a duration above zero, got '0 seconds'",
+        "p.yaml:5:35: expected a duration above zero, got `0 seconds`",
     ),
     (
         "a sliding window with gaps",
         window("{sliding: {size: 1 minute, every: 1 hour}}"),
-        "p.yaml:5:35: sliding: expected `every` of at most the size (1 minute), got 1 hour\n"
+        "p.yaml:5:35: expected `every` of at most the size (1 minute), got 1 hour\n"
         "  hint: with a longer step some rows would be in no window",
     ),
     (
         "a count that is text",
         window("{count: many}"),
-        "p.yaml:5:33: expected a whole number of rows, got `many`",
+        "p.yaml:5:33: expected a whole number of rows, 1 or more, got `many`",
     ),
     (
         "a count of nothing",
         window("{count: {size: 0}}"),
-        "p.yaml:5:40: count: size: expected a whole number of rows, 1 or more, got 0",
+        "p.yaml:5:40: expected a whole number of rows, 1 or more, got `0`",
     ),
     (
         "an unknown order",
@@ -528,23 +528,23 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a delta that is text",
         window("{delta: {of: amount, by: little}}"),
-        "p.yaml:5:50: expected a number, got `little`",
+        "p.yaml:5:50: expected a number that is not negative, got `little`",
     ),
     (
         "a negative delta",
         window("{delta: {of: amount, by: -1}}"),
-        "p.yaml:5:50: delta: by: expected a number that is not negative, got -1",
+        "p.yaml:5:50: expected a number that is not negative, got `-1`",
     ),
     (
         "half a landmark",
         window("{landmark: {reset: 1 day}}"),
-        "p.yaml:5:36: landmark: expected either `when`, or `reset` and `step`\n"
+        "p.yaml:5:36: expected either `when`, or `reset` and `step`\n"
         "  hint: landmark(when=\"kind = 'open'\") or landmark(reset='1 day', step='1 hour')",
     ),
     (
         "a landmark whose steps do not fit",
         window("{landmark: {reset: 1 hour, step: 7 minutes}}"),
-        "p.yaml:5:36: landmark: expected `reset` to be a multiple of `step`, got 1 hour and 7 minutes",
+        "p.yaml:5:36: expected `reset` to be a multiple of `step`, got 1 hour and 7 minutes",
     ),
     (
         "an unknown trigger",
@@ -562,13 +562,18 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a trigger after no rows",
         emit("{early: {after_count: 0}}"),
-        "p.yaml:5:73: after_count: expected a whole number of rows, 1 or more, got 0",
+        "p.yaml:5:73: expected a whole number of rows, 1 or more, got `0`",
     ),
     (
         "a trigger without a list",
         emit("{early: {any_of: {after_count: 1}}}"),
         "p.yaml:5:68: expected a list of triggers, got a mapping\n"
         "  hint: such as {any_of: [{every: 1 minute}, {after_count: 100}]}",
+    ),
+    (
+        "or_finally without a list",
+        emit("{early: {or_finally: 5}}"),
+        "p.yaml:5:72: expected a list of two triggers, got `5`\n  hint: such as {or_finally: [trigger, until]}",
     ),
     (
         "or_finally with one trigger",
@@ -584,7 +589,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "both forms of emit",
         emit("{trigger: {after_count: 1}, early: {after_count: 1}}"),
-        "p.yaml:5:51: emit: expected either `trigger`, or `early` and `late`, got both\n"
+        "p.yaml:5:51: expected either `trigger`, or `early` and `late`, got both\n"
         "  hint: early and late are short for trigger=after_watermark(early=..., late=...)",
     ),
     (
@@ -755,7 +760,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "a ttl below the resolution of the watermark",
         step("{from: tx, window: global, ttl: 1 microsecond, aggregate: {n: count(*)}}"),
-        "p.yaml:5:38: window: ttl: expected a millisecond or more, got '1 microsecond'",
+        "p.yaml:5:38: expected a millisecond or more, got `1 microsecond`",
     ),
     (
         "no sources",

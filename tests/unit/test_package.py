@@ -47,7 +47,7 @@ def modules() -> list[str]:
         *(
             name
             for name in actual
-            if not f"{name}.".startswith(NEEDS_SPARK) and not name.endswith((".source", ".sink"))
+            if not f"{name}.".startswith(NEEDS_SPARK) and not name.endswith((".source", ".sink", ".lower"))
         ),
     ]
 

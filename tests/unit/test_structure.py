@@ -1,17 +1,22 @@
-"""The structure of the source tree: its size, its layers, and which modules may use what."""
+"""The structure of the source tree: its layers and features, and which modules may use what."""
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 import grimp
 import pytest
 
 import headrace
+from headrace.steps.grammar.declaration import StepNode
+from headrace.steps.kinds import features, step_models
 
 SOURCE = Path(headrace.__file__).parent
 GATEWAY = SOURCE / "spark" / "gateway.py"
@@ -36,24 +41,49 @@ def test_only_the_gateway_uses_py4j() -> None:
     assert users == []
 
 
-@pytest.mark.parametrize(
-    ("step", "module", "most"),
-    [("Distinct", "stateful.distinct", 6), ("Match", "patterns.match", 9)],
-)
-def test_few_modules_name_a_step_kind(step: str, module: str, most: int) -> None:
-    named = re.compile(
-        rf"(?:from headrace\.steps\.{re.escape(module)} import [^\n]*|class )\b{step}\b(?!Model)"
-    )
-    users = [name for name, text in modules() if named.search(re.sub(r"\(\s+|,\s+", " ", text))]
-    assert len(users) <= most, users
+TRANSCRIPTS = {"headrace.windows": "testing"}
+"""Features whose steps the transcripts run in the driver of the kernel and draw, by kind."""
 
 
-def test_no_package_has_more_than_15_modules() -> None:
-    sizes = {
-        str(init.parent.relative_to(SOURCE)): len(list(init.parent.glob("*.py"))) - 1
-        for init in SOURCE.rglob("__init__.py")
+@pytest.mark.parametrize("feature", features())
+def test_modules_outside_of_a_feature_import_its_declarations_only(feature: str) -> None:
+    graph = grimp.build_graph("headrace", cache_dir=None)
+    imports = {
+        (importer, module)
+        for module in {feature, *graph.find_descendants(feature)} - {feature, f"{feature}.declare"}
+        for importer in graph.find_modules_that_directly_import(module)
+        if not f"{importer}.".startswith((f"{feature}.", f"headrace.{TRANSCRIPTS.get(feature, feature)}."))
     }
-    assert {name for name, size in sizes.items() if size > 15} == set()
+    assert imports <= {("headrace.triggers", "headrace.windows.triggers")}
+
+
+@pytest.mark.parametrize("feature", features())
+def test_steps_of_a_feature_are_named_by_few_other_packages(feature: str) -> None:
+    """A step is named where it is built and planned; everything else reaches it through its methods."""
+    step_models()  # imports all kinds
+    kinds = {kind.__name__ for kind in leaves(StepNode) if kind.__module__.startswith(f"{feature}.")}
+    named = re.compile(rf"\b({'|'.join(kinds)})\b")
+    own = f"{feature.removeprefix('headrace.')}/"
+    allowed = (own, "streams/", "plan/", "sql/", "yaml/", f"{TRANSCRIPTS.get(feature, own)}/")
+    users = [
+        name
+        for name, text in modules()
+        if not name.startswith(allowed) and any(named.search(word) for word in names_in(text))
+    ]
+    assert users == []
+
+
+def names_in(text: str) -> Iterator[str]:
+    """Yield the names in a module, without strings and comments."""
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.NAME:
+            yield token.string
+
+
+def leaves(kind: type[Any]) -> Iterator[type[Any]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from leaves(subclass)
 
 
 def test_no_import_is_exempt_from_the_layers() -> None:

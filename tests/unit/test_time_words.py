@@ -62,21 +62,21 @@ def test_a_length_survives_being_written_and_read(length: int) -> None:
         (lambda: windows.session("soon"), "session: gap: expected a duration, got 'soon'"),
         (lambda: windows.count(0), "count: size: expected a whole number of rows, 1 or more, got 0"),
         (lambda: windows.count(3, every=True), "count: every: expected a whole number of rows"),
-        (lambda: windows.count(3, order="random"), 'count: order: expected "event_time" or "arrival"'),  # type: ignore[arg-type]
+        (lambda: windows.count(3, order="random"), "count: order: expected one of event_time, arrival"),  # type: ignore[arg-type]
         (lambda: windows.delta("v", by=-1), "delta: by: expected a number that is not negative"),
         (windows.landmark, "expected either `when`, or `reset` and `step`"),
         (lambda: windows.landmark(when="a", reset="1 day", step="1 h"), "expected either `when`"),
         (lambda: windows.landmark(reset="1 day", step="7 h"), "expected `reset` to be a multiple of `step`"),
-        (lambda: triggers.every("0 s"), "expected a period above zero"),
+        (lambda: triggers.every("0 s"), "every: expected a duration above zero"),
         (lambda: triggers.after_count(0), "after_count: expected a whole number of rows"),
-        (triggers.any_of, "any_of: expected at least one trigger, got none"),
+        (triggers.any_of, "any_of: expected a list of triggers, got ()"),
         (lambda: triggers.all_of("soon"), "all_of: expected a trigger, got 'soon'"),  # type: ignore[arg-type]
-        (lambda: triggers.emission(mode="retract"), "did you mean `retracting`?"),  # type: ignore[arg-type]
+        (lambda: triggers.Emission.create(mode="retract"), "did you mean `retracting`?"),
+        (lambda: triggers.Emission.create(ttl="1 day"), "emit: unknown option `ttl`"),
         (
-            lambda: windows.state_ttl("0 seconds"),
-            "window: ttl: expected a millisecond or more, got '0 seconds'",
+            lambda: triggers.Emission.create(late_rows="drop"),
+            "emit: late_rows: expected one of divert, count",
         ),
-        (lambda: triggers.emission(late_rows="drop"), "emit: late_rows: expected one of divert, count"),  # type: ignore[arg-type]
     ],
 )
 def test_a_wrong_declaration_is_refused(build, message: str) -> None:  # type: ignore[no-untyped-def]
@@ -92,14 +92,14 @@ def test_an_offset_is_taken_modulo_the_size() -> None:
 @pytest.mark.parametrize(
     ("emission", "loses"),
     [
-        (triggers.emission(), False),
-        (triggers.emission(lateness="1 s"), False),
-        (triggers.emission(late=triggers.after_count(2), lateness="1 s"), True),
-        (triggers.emission(trigger=triggers.after_watermark(), lateness="1 s"), True),
-        (triggers.emission(trigger=triggers.after_count(3)), True),
-        (triggers.emission(trigger=triggers.repeatedly(triggers.after_count(3))), False),
+        (triggers.Emission.create(), False),
+        (triggers.Emission.create(lateness="1 s"), False),
+        (triggers.Emission.create(late=triggers.after_count(2), lateness="1 s"), True),
+        (triggers.Emission.create(trigger=triggers.after_watermark(), lateness="1 s"), True),
+        (triggers.Emission.create(trigger=triggers.after_count(3)), True),
+        (triggers.Emission.create(trigger=triggers.repeatedly(triggers.after_count(3))), False),
         (
-            triggers.emission(
+            triggers.Emission.create(
                 trigger=triggers.in_sequence(
                     triggers.after_count(1), triggers.repeatedly(triggers.after_count(2))
                 )
@@ -107,7 +107,7 @@ def test_an_offset_is_taken_modulo_the_size() -> None:
             False,
         ),
         (
-            triggers.emission(
+            triggers.Emission.create(
                 trigger=triggers.or_finally(
                     triggers.repeatedly(triggers.after_count(2)), triggers.after_count(9)
                 )

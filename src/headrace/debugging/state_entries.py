@@ -34,7 +34,7 @@ _DUE_BYTES = 16
 """Length of the timers at the start of the state of a processor."""
 _WITH_NULLS = {"ignoreNullFields": "false"}
 _HIDDEN_KEY = hidden_key("")
-# The gap of native sessions is a microsecond less; see `lowering.windows.native`.
+# The gap of native sessions is a microsecond less; see `windows.lower`.
 _BOUNDS = {"window": "interval 0 microseconds", "session_window": "interval 1 microsecond"}
 
 

@@ -20,8 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.errors import PlanError, Problem
 from headrace.lowering.code.functions import keep_succeeded, select_failed
 from headrace.lowering.counts import Counts
-from headrace.lowering.nodes import lower
-from headrace.lowering.outputs import output_of
+from headrace.lowering.dispatch import load_lowering, lower, select_output
 from headrace.lowering.patterns.rules import RuleStep
 from headrace.lowering.tables.changes import as_changes
 from headrace.spark.errors import describe_error
@@ -59,7 +58,7 @@ class Lowering:
         Args:
             spark: the session.
             graph: the plan.
-            inputs: reads the sources and lookup tables.
+            inputs: reads the sources and tables.
             raw: known frames by step, each with all outputs of the step.
             frames: known frames by output, such as exchanges and the rows of a micro-batch.
             on_output: called with the frame of every other output.
@@ -97,7 +96,8 @@ class Lowering:
     def _output(self, node: Node, ref: Ref) -> DataFrame:
         raw = self.raw(ref.step)
         if not isinstance(node, FunctionStep):
-            return output_of(node, ref, raw)
+            load_lowering(type(node))
+            return select_output(node, ref, raw)
         rows = self.frame(node.input)
         if ref.output:
             return select_failed(raw, rows)
@@ -119,6 +119,7 @@ class Lowering:
     def raw(self, step: str) -> DataFrame:
         """Return the frame of a step with all its outputs."""
         if step not in self._raw:
+            load_lowering(type(self.graph[step]))
             frame = self._named(step, lambda: lower(self.graph[step], self))
             reused = self.persists_results and isinstance(self.graph[step], FunctionStep)
             self._raw[step] = self._persist(frame) if reused else frame

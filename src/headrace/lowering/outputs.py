@@ -6,40 +6,32 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import PlanError, Problem
-from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, ROUTE
+from headrace.lowering.dispatch import select_output
+from headrace.lowering.expressions import HIDDEN, OUTPUT, ROUTE
 from headrace.lowering.joins.joins import join_output
-from headrace.lowering.lookups.frames import lookup_output
 from headrace.lowering.sql_queries import run_query
-from headrace.lowering.tables.changes import label_panes
 from headrace.lowering.tables.joins import table_join_output
-from headrace.lowering.windows.python_aggregates import fold_results
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.expressions import hidden_key
 from headrace.steps.facts import LATE_COLUMNS, late_columns
 from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.rows.lookup import Lookup
 from headrace.steps.rows.route import Route
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.steps.tables.join import TableJoin
 
 
+@select_output.register(Node)
 def output_of(node: Node, ref: Ref, raw: DataFrame) -> DataFrame:
     """Return the rows of one output from the frame of a step."""
     if isinstance(node, Route):
         return raw.where(F.col(ROUTE) == ref.output).drop(ROUTE)
-    if isinstance(node, Lookup):
-        return lookup_output(node, ref, raw)
     if OUTPUT in raw.columns:
         tag = ref.output or "main"
-        rows = raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*")
-        if isinstance(node, WindowAggregate) and not ref.output:
-            rows = _panes(rows, node, refined=REFINED in raw.columns)
-        return _tagged_output(node, ref, rows)
+        return _tagged_output(node, ref, raw.where(F.col(OUTPUT) == tag).select(f"{HIDDEN}{tag}.*"))
     if ref.output != MAIN:
         what = f"the output `{ref.output}` is not available with Spark's own operators"
         raise PlanError([Problem(f"`{node.name}`", what)])
-    return fold_results(raw, node) if isinstance(node, WindowAggregate) else raw
+    return raw
 
 
 def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
@@ -52,10 +44,4 @@ def _tagged_output(node: Node, ref: Ref, rows: DataFrame) -> DataFrame:
     rows = rows.withColumnsRenamed({hidden_key(name): name for name in node.key_names})
     if ref.output == "late":
         return rows.toDF(*late_columns(rows.columns[: -len(LATE_COLUMNS)]))
-    return fold_results(rows, node) if isinstance(node, WindowAggregate) and not ref.output else rows
-
-
-def _panes(rows: DataFrame, node: WindowAggregate, *, refined: bool) -> DataFrame:
-    if node.emission.fires_once:
-        return label_panes(rows, "")
-    return label_panes(rows, "refined" if refined else node.emission.mode)
+    return rows

@@ -1,11 +1,10 @@
-"""The inputs of a lowering: sources, read as streams or batches, and lookup tables."""
+"""The inputs of a lowering: sources, read as streams or batches, and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -13,9 +12,9 @@ from headrace.checkpoints.integrity.exchange_files import write_listing
 from headrace.connectors.base import Acknowledging, Connector, ReadContext, Receiving
 from headrace.lowering.code.functions import collector_of
 from headrace.lowering.decode import DeadLetters, decode_records
+from headrace.lowering.dispatch import EpochStep
 from headrace.lowering.event_times import check_event_time, set_time
 from headrace.lowering.expressions import POSITION
-from headrace.lowering.lookups.steps import LookupSteps
 from headrace.lowering.watermarks import Heartbeats, partition_column
 from headrace.rules.tables import RuleTable, table_of
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -24,11 +23,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from headrace.connectors.base import Reader, Reception
-    from headrace.lowering.lookups.worker import LookupTask
     from headrace.steps.code.functions import FunctionStep
     from headrace.steps.endpoints.source import FrameSource, Source
+    from headrace.steps.endpoints.table import TableReader
     from headrace.steps.patterns.match_rules import MatchRules
-    from headrace.steps.rows.lookup import Lookup
+
+Held = TypeVar("Held", bound=EpochStep)
 
 
 class StreamInputs:
@@ -67,7 +67,8 @@ class StreamInputs:
         self.run_on_start = run_on_start
         self.dead_letters: dict[str, DeadLetters] = {}
         """The dead letters by source or function; filled when a step is lowered."""
-        self.lookups = LookupSteps(spark)
+        self.held: dict[str, EpochStep] = {}
+        """What stateless steps hold for the query, by step."""
         self._primary_reader_of = frozenset(primary_reader_of)
         self._real_time = real_time
         self._spill = self.directory / "spill"
@@ -91,20 +92,18 @@ class StreamInputs:
             draft.rename(path)
         return self.spark.readStream.schema(frame.schema).parquet(str(path))
 
-    def table(self, node: Lookup) -> DataFrame:
-        """Return the table of a lookup, read once per run and persisted."""
+    def table(self, node: TableReader) -> DataFrame:
+        """Return the table of a step, read once per run and persisted."""
         if node.name not in self._tables:
             self._tables[node.name] = read_table(self.spark, self.pipeline, node).persist()
         return self._tables[node.name]
 
-    def lookup_task(self, node: Lookup) -> LookupTask | None:
-        """Return the task of a lookup that runs in Python workers; None if the table is read once."""
-        if node.load == "key":
-            return self.lookups.task_by_key(node)
-        if node.refresh is None or self.checkpoint is None:
-            return None
-        read = partial(read_table, self.spark, self.pipeline, node)
-        return self.lookups.task_of_snapshots(node, self.checkpoint, read)
+    def once(self, step: str, build: Callable[[], Held]) -> Held:
+        """Return what a step holds for the query; it is built when the step is lowered first."""
+        if step not in self.held:
+            self.held[step] = build()
+        held: Any = self.held[step]
+        return held  # type: ignore[no-any-return]
 
     def failures(self, node: FunctionStep, rows: DataFrame) -> DeadLetters | None:
         """Return the collector of rows that a function diverts; None if this query does not deliver them."""
@@ -208,8 +207,8 @@ class BatchInputs(StreamInputs):
         return node.connector.reader().batch(self.spark, context)
 
 
-def read_table(spark: SparkSession, pipeline: str, node: Lookup) -> DataFrame:
-    """Return the present rows of a lookup table; a record that cannot be decoded fails the run."""
+def read_table(spark: SparkSession, pipeline: str, node: TableReader) -> DataFrame:
+    """Return the present rows of a table; a record that cannot be decoded fails the run."""
     if not isinstance(node.table, Connector):
         return node.table.column  # type: ignore[no-any-return]
     frame = node.table.reader().batch(spark, ReadContext(pipeline, node.name, node.schema, node.format, ""))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
-from headrace.steps.stateful.window import WindowAggregate
+from headrace.windows.declare import WindowAggregate
 
 
 def are_panes(graph: Graph, ref: Ref) -> bool:
     """Return True if rows are panes of windows, directly or through steps that keep labels of retractions."""
     node = graph[ref.step]
-    if isinstance(node, WindowAggregate):
+    if node.emits_panes:
         return ref.output == MAIN
     return node.keeps_labels and all(are_panes(graph, before) for before in node.inputs)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from headrace.lowering.counts import Counts
     from headrace.lowering.decode import DeadLetters
-    from headrace.lowering.lookups.steps import LookupSteps
+    from headrace.lowering.dispatch import EpochStep
     from headrace.lowering.lowering import Lowering
     from headrace.rules.reloader import RuleReloader
     from headrace.runtime.progress.row_accounting import AccountingLog
@@ -81,9 +81,10 @@ class Delivery:
     accounting: AccountingLog | None = None
     rules: RuleReloader | None = None
     """The rules of the query's step, if it reads them from a table."""
-    lookups: LookupSteps | None = None
-    lookup_logs: dict[str, AccountingLog] = field(default_factory=dict)
-    """The row accounting of lookups that drop or divert rows, from their first epoch on."""
+    held: Mapping[str, EpochStep] = field(default_factory=dict)
+    """What stateless steps hold for the query, by step."""
+    stateless_logs: dict[str, AccountingLog] = field(default_factory=dict)
+    """The row accounting of those that drop or divert rows, from their first epoch on."""
     open_log: Callable[[str], AccountingLog] | None = None
     """Opens the row accounting of a step of the query."""
     _lowering: Lowering | None = None
@@ -121,8 +122,8 @@ class Delivery:
             if self.rules is not None:  # before the tasks of the epoch are created, which contain the rules
                 self.rules.enter(epoch)
                 reach("delivery.ruled")
-            if self.lookups is not None:
-                self.lookups.enter(epoch)
+            for step in self.held.values():
+                step.enter(epoch)
             self._deliver(batch, epoch)
         except Exception as error:
             self.failure = self.failure or error
@@ -147,20 +148,19 @@ class Delivery:
                 self.accounting.add(epoch, self.counts.take(epoch))
                 current = self.accounting.current()
                 self.mismatches.compare(self.accounting.step, epoch, *current.sides)
-            self._account_lookups(epoch)
+            self._account_stateless(epoch)
         finally:
             if persisted:
                 batch.unpersist()
             if self._lowering is not None:
                 self._lowering.release()
 
-    def _account_lookups(self, epoch: int) -> None:
-        if self.lookups is None or self.open_log is None:
-            return
-        for step, counts in self.lookups.counts.items():
-            if step not in self.lookup_logs:
-                self.lookup_logs[step] = self.open_log(step)
-            self.lookup_logs[step].add(epoch, counts.take(epoch))
+    def _account_stateless(self, epoch: int) -> None:
+        for name, step in self.held.items():
+            if step.counts is not None and self.open_log is not None:
+                if name not in self.stateless_logs:
+                    self.stateless_logs[name] = self.open_log(name)
+                self.stateless_logs[name].add(epoch, step.counts.take(epoch))
 
     def _stage_all(
         self, batch: DataFrame, epoch: int, sinks: list[SinkBinding]

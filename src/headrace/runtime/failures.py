@@ -11,9 +11,9 @@ from headrace.checkpoints.integrity.state_files import check_state
 from headrace.connectors.retry import find_problem
 from headrace.connectors.row_encoding import as_encoding_error
 from headrace.errors import DamagedFileError, HeadraceError, SourceError
+from headrace.lowering.code.aggregates import as_aggregate_error
 from headrace.lowering.code.failures import as_user_code_error
 from headrace.lowering.decode import as_source_error
-from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.sealed_files import RESTORE
 from headrace.spark.errors import describe_error, find_expression
 from headrace.spark.gateway import java_causes

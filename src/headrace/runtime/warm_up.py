@@ -1,6 +1,6 @@
 """Warm up a session for a plan: run every query over empty inputs, so that code is loaded and compiled.
 
-No source, sink or lookup table is contacted. Spark caches the code that it generates by its text, so the
+No source, sink or table is contacted. Spark caches the code that it generates by its text, so the
 first epoch of the run finds the classes that the empty epoch compiled.
 """
 
@@ -19,11 +19,10 @@ from headrace.runtime.queries.inspection import plan_queries
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from headrace.lowering.lookups.worker import LookupTask
     from headrace.plan.graph import Graph
     from headrace.runtime.queries.planner import PlannedQuery
     from headrace.steps.endpoints.source import FrameSource, Source
-    from headrace.steps.rows.lookup import Lookup
+    from headrace.steps.endpoints.table import TableReader
 
 EPOCH_SECONDS = 60
 """Time limit of an empty epoch."""
@@ -39,6 +38,8 @@ def warm_up(spark: SparkSession, graph: Graph) -> list[str]:
     Returns:
         The problems that Spark's analyzer reports about the plan.
     """
+    if any(node.volatile for node in graph):
+        return []
     try:
         with plan_queries(
             spark, graph, build_inputs=_OneEmptyFile, build_writer=lambda sink: _Discard()
@@ -62,15 +63,10 @@ class _OneEmptyFile(EmptyInputs):
     def frame(self, node: FrameSource) -> DataFrame:
         raise NeedsDataError(node.name)
 
-    def table(self, node: Lookup) -> DataFrame:
+    def table(self, node: TableReader) -> DataFrame:
         if node.schema is None:
             raise NeedsDataError(node.name)
         return super().table(node)
-
-    def lookup_task(self, node: Lookup) -> LookupTask | None:
-        if node.load == "key" or node.refresh is not None:
-            raise NeedsDataError(node.name)
-        return None
 
     def _read(self, node: Source) -> DataFrame:
         if node.schema is None and (node.connector.carries == "rows" or node.format is None):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar, Protocol
 
+from headrace.connectors.base import Connector
 from headrace.steps.expressions import Opaque
 from headrace.steps.facts import Facts, union_facts
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
@@ -66,6 +67,8 @@ class Node:
     """True for stateful kinds that accept changelogs: tables, and windows that fire more than once."""
     finds_patterns: ClassVar[bool] = False
     """True for the kinds that search rows for patterns."""
+    emits_panes: ClassVar[bool] = False
+    """True for windows, whose rows are panes."""
     row_by_row: ClassVar[bool] = False
     """True for stateless kinds that process each row of one input alone."""
     keeps_labels: ClassVar[bool] = False
@@ -124,6 +127,17 @@ class Node:
     def anonymous(self) -> bool:
         """True if the name was generated, because the user has set none."""
         return ":" in self.name
+
+    @property
+    def volatile(self) -> bool:
+        """True if its tasks read other data than its inputs, which can change during a run."""
+        return False
+
+    @property
+    def read_connectors(self) -> tuple[Connector, ...]:
+        """The connectors that it reads: that of a source, or of a table."""
+        values = (getattr(self, name, None) for name in ("connector", "table"))
+        return tuple(value for value in values if isinstance(value, Connector))
 
     def runs_once(self, plan: Plan) -> bool:
         """Return True if it must run in exactly one query, whose rows all consumers read."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from headrace.connectors.base import Connector, Load, WriteMode
-from headrace.durations import Duration, microseconds
+from headrace.durations import Duration
 from headrace.errors import MissingOutputError, NoEventTimeError, OptionError, require_choice
 from headrace.formats import Format
+from headrace.lookups.declare import Lookup, LookupHow, OnMiss
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
 from headrace.steps.expressions import column_names, expression_of, to_named_expressions
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
-from headrace.steps.rows.lookup import LookupHow, OnMiss, lookup_node
 from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ class Stage:
         schema: str | type | Schema | None = None,
         load: Load = "table",
         refresh: Duration | None = None,
-        cache: int | None = None,
-        ttl: Duration | None = None,
-        concurrency: int | None = None,
+        cache: int = 10_000,
+        ttl: Duration = "1 minute",
+        concurrency: int = 8,
     ) -> Diverted_co: ...
 
     @overload
@@ -134,9 +134,9 @@ class Stage:
         schema: str | type | Schema | None = None,
         load: Load = "table",
         refresh: Duration | None = None,
-        cache: int | None = None,
-        ttl: Duration | None = None,
-        concurrency: int | None = None,
+        cache: int = 10_000,
+        ttl: Duration = "1 minute",
+        concurrency: int = 8,
     ) -> Next_co: ...
 
     @verb()
@@ -152,9 +152,9 @@ class Stage:
         schema: str | type | Schema | None = None,
         load: Load = "table",
         refresh: Duration | None = None,
-        cache: int | None = None,
-        ttl: Duration | None = None,
-        concurrency: int | None = None,
+        cache: int = 10_000,
+        ttl: Duration = "1 minute",
+        concurrency: int = 8,
         how: LookupHow = "left",
     ) -> Any:
         """Add the columns of the table row with the same `on` columns; a null key has no match.
@@ -180,12 +180,7 @@ class Stage:
         """
         from headrace.streams.stream import Stream
 
-        lengths = {"refresh": refresh, "ttl": ttl}
-        loading = {
-            option: None if length is None else microseconds(length, where=f"`{name}`: {option}")
-            for option, length in lengths.items()
-        }
-        node = lookup_node(
+        node = Lookup.create(
             name,
             self._ref,
             table,
@@ -194,10 +189,11 @@ class Stage:
             schema=schema,
             how=how,
             load=load,
+            refresh=refresh,
             cache=cache,
+            ttl=ttl,
             concurrency=concurrency,
             on_miss=on_miss,
-            **loading,
         )
         ref = self._pipeline._add(node)
         diverts = node.miss == "dead_letter" and isinstance(self, Stream)

@@ -20,14 +20,14 @@ from headrace.steps.joins.interval import interval_join
 from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.patterns.match import match_node
 from headrace.steps.patterns.match_rules import rules_node
-from headrace.steps.stateful.window import Engine
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.rows import Stage
 from headrace.streams.signatures import verb
 from headrace.streams.stream import JOIN_TABLE, Stream
 from headrace.streams.windowed import NativeWindowedStream, WindowedStream, right_stream
 from headrace.triggers import LateRows
-from headrace.windows import Order, Window, state_ttl
+from headrace.windows import Order, Window
+from headrace.windows.declare import Engine
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -72,7 +72,7 @@ class TimedVerbs(Stage):
         """
         require_choice(engine, Engine, "engine", "window")
         if engine == "kernel":
-            return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=state_ttl(ttl))
+            return WindowedStream(self._pipeline, self._ref, self._keys, window, ttl=ttl)
         if ttl is not None:
             hint = "size and out_of_order determine how long state is kept"
             raise OptionError('a window with engine="native" has no ttl', where="window", hint=hint)

@@ -12,11 +12,11 @@ from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.joins.sides import How
 from headrace.steps.joins.window_join import window_join
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.streams.rows import Rows, Stage, require_same_pipeline
 from headrace.streams.signatures import MIGRATE, verb
-from headrace.triggers import Emission, Mode, Trigger, emission
+from headrace.triggers import Emission, Mode, Trigger
 from headrace.windows import Window
+from headrace.windows.declare import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -46,7 +46,7 @@ class WindowedStream(Stage):
         window: Window,
         emits: Emission | None = None,
         *,
-        ttl: int | None = None,
+        ttl: Duration | None = None,
     ) -> None:
         super().__init__(pipeline, ref)
         self._keys = keys
@@ -87,9 +87,7 @@ class WindowedStream(Stage):
             mode: `"discarding"`, `"accumulating"` or `"retracting"`.
             allow_loss: accept a trigger that may leave rows unemitted.
         """
-        emits = emission(
-            early=early, late=late, trigger=trigger, lateness=lateness, mode=mode, allow_loss=allow_loss
-        )
+        emits = Emission.create(early, late, trigger, lateness, mode, allow_loss)
         return self._copy(self._ref, emits)
 
     def aggregate(self, name: str, /, **aggregates: str | Column | Aggregate) -> Panes:
@@ -104,7 +102,15 @@ class WindowedStream(Stage):
         from headrace.streams.results import Panes
 
         values = aggregate_expressions(name, aggregates)
-        node = WindowAggregate(name, self._ref, self._keys, self._window, self._emission, values, self._ttl)
+        node = WindowAggregate.create(
+            name,
+            self._ref,
+            keys=self._keys,
+            window=self._window,
+            emission=self._emission,
+            ttl=self._ttl,
+            aggregates=values,
+        )
         return Panes(self._pipeline, self._pipeline._add(node))
 
     @verb()
@@ -177,8 +183,9 @@ class NativeWindowedStream(Stage):
         from headrace.streams.timed import TimedStream
 
         values = aggregate_expressions(name, aggregates)
-        emission = Emission(late_rows="count")
-        node = WindowAggregate(name, self._ref, self._keys, self._window, emission, values)
+        node = WindowAggregate.create(
+            name, self._ref, keys=self._keys, window=self._window, engine="native", aggregates=values
+        )
         return TimedStream(self._pipeline, self._pipeline._add(node))
 
     def _after(self, ref: Ref, /) -> NativeWindowedStream:

@@ -9,7 +9,7 @@ from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref, generate_name
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
-from headrace.steps.grammar.step import Inputs, StepModel
+from headrace.steps.grammar.step import Inputs, StepKeys
 from headrace.steps.rows.sql import SqlModel
 from headrace.yaml.entries import Entry
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
@@ -81,7 +81,7 @@ class PlanBuilder:
             refs = (self._add(node, place, entry.places if is_main else None),)
         self._last[name] = refs[0]
 
-    def _build(self, name: str, step: StepModel, refs: tuple[Ref, ...], place: str) -> Node:
+    def _build(self, name: str, step: StepKeys, refs: tuple[Ref, ...], place: str) -> Node:
         tables = {name: ref for name, ref in self._last.items() if MAIN in self._nodes[name].outputs}
         if refs:
             tables["this"] = refs[0]

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import Slot, StepModel
+from headrace.steps.grammar.model import DocumentModel, Grammar
+from headrace.steps.grammar.step import Slot, StepKeys
 from headrace.steps.grammar.values import Reference
 from headrace.steps.kinds import step_models
 from headrace.steps.rows.sql import SqlModel
@@ -18,7 +18,7 @@ from headrace.yaml.errors import ErrorCollector, raise_problem, validate
 from headrace.yaml.positions import Fields, Items, Scalar, Value, plain
 from headrace.yaml.reading import read_mapping, reject_unknown
 
-Models = tuple[type[StepModel], ...]
+Models = tuple[type[StepKeys], ...]
 STEPS: Models = step_models()
 TIMES: Models = tuple(model for model in STEPS if model.slot == Slot.TIME)
 _EXAMPLE = "such as {from: tx, where: amount > 50}"
@@ -47,7 +47,7 @@ class Entry:
     places: Mapping[str, str] = field(default_factory=dict)
     """The position of each key's value."""
     inputs: tuple[Scalar, ...] = ()
-    steps: tuple[StepModel, ...] = ()
+    steps: tuple[StepKeys, ...] = ()
     endpoint: SourceModel | SinkModel | None = None
     other: Scalar | None = None
     """The second input of the operation, such as `with` of a join."""
@@ -58,7 +58,7 @@ class Entry:
         return next((step for step in self.steps if isinstance(step, SqlModel)), None)
 
     @property
-    def main_step(self) -> StepModel:
+    def main_step(self) -> StepKeys:
         """The part of the step that has its name: the operation, otherwise the last part."""
         return next((step for step in self.steps if step.slot == Slot.OPERATION), self.steps[-1])
 
@@ -85,7 +85,7 @@ def read_step(name: str, where: str, value: Value) -> Entry:
     if not errors.problems:
         _check_together(fields, steps, errors)
     errors.raise_any()
-    options = [step.key for step in steps if isinstance(getattr(step, "options", None), DocumentModel)]
+    options = [step.key for step in steps if isinstance(getattr(step, "options", None), Grammar)]
     return Entry(where, _places(fields, *options), inputs or (), tuple(steps), other=_read_other(fields))
 
 
@@ -96,8 +96,8 @@ def read_sink(name: str, where: str, value: Value) -> Entry:
     return Entry(where, _places(fields, sink.connector.kind), _scalars(fields["from"]), (), sink)
 
 
-def _read_steps(fields: Fields, models: Models, errors: ErrorCollector) -> list[StepModel]:
-    first: dict[Slot, type[StepModel]] = {}
+def _read_steps(fields: Fields, models: Models, errors: ErrorCollector) -> list[StepKeys]:
+    first: dict[Slot, type[StepKeys]] = {}
     steps = []
     for model in [model for model in models if model.applies(plain(fields))]:
         other = first.setdefault(model.slot, model)
@@ -146,14 +146,14 @@ def _check_dependencies(fields: Fields, errors: ErrorCollector) -> None:
             errors.add(fields.key_at(key), what, _HINTS.get(next(iter(missing)), ""))
 
 
-def _missing_keys(model: type[StepModel], fields: Fields) -> list[str]:
+def _missing_keys(model: type[StepKeys], fields: Fields) -> list[str]:
     if model.key not in fields:
         return [model.key]
     names = model.field_names().items()
-    return [key for key, name in names if key not in fields and model.model_fields[name].is_required()]
+    return [key for key, name in names if key not in fields and model.__pydantic_fields__[name].is_required()]
 
 
-def _check_together(fields: Fields, steps: list[StepModel], errors: ErrorCollector) -> None:
+def _check_together(fields: Fields, steps: list[StepKeys], errors: ErrorCollector) -> None:
     """Check the parts of a step together."""
     if not steps:
         errors.add(fields.where, "the step has no operation", "add where, select, aggregate, ...")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -10,24 +9,15 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 from pydantic import ValidationError
 
 from headrace.access.effort import EffortError, check_effort
-from headrace.errors import DocumentError, HeadraceError, Problem, did_you_mean
-from headrace.steps.grammar.model import DocumentModel
+from headrace.errors import DocumentError, HeadraceError, Problem
+from headrace.steps.grammar.model import Grammar
 from headrace.steps.grammar.options import OPTION_TEXT
-from headrace.steps.grammar.problems import EXPECTED, EXPECTED_TEXT, MISSING_KEY, UNKNOWN_KEY
+from headrace.steps.grammar.problems import EXPECTED_TEXT, MISSING_KEY, UNKNOWN_KEY, describe_error
 from headrace.yaml.positions import Scalar, Value, find, plain, replace_at
 
 T = TypeVar("T")
 P = ParamSpec("P")
-Model = TypeVar("Model", bound=DocumentModel)
-_EXPECTED = {
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "string": "text",
-    "list": "a list",
-    "tuple": "a list",
-    "dict": "a mapping",
-}
+Model = TypeVar("Model", bound=Grammar)
 
 
 class ErrorCollector:
@@ -105,7 +95,7 @@ def validate(model: type[Model], value: Value) -> Model:
     while True:
         check_effort()
         try:
-            return model.model_validate(plain(value))
+            return model.model_validate(plain(value), strict=False)
         except ValidationError as error:
             changed = _with_text(value, error)
             if changed == value:
@@ -127,27 +117,9 @@ def _problem(value: Value, error: Any) -> Problem:
     kind, path, context = error["type"], error["loc"], error.get("ctx", {})
     actual, key_at = find(value, path[:-1] if kind == MISSING_KEY else path)
     place = key_at if kind == UNKNOWN_KEY else actual.where
-    if "what" not in context:
-        return _builtin_problem(place, error, actual)
-    what = context["what"]
-    if kind in (EXPECTED, EXPECTED_TEXT):
-        what = f"expected {what}, got {actual}"
-    where = f"{place}: {context['where']}" if context["where"] else place
-    return Problem(where, what, context["hint"])
-
-
-def _builtin_problem(place: str, error: Any, actual: Value) -> Problem:
-    """Translate an error of pydantic's own types."""
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "literal_error":
-        words = re.findall(r"'([^']*)'", context["expected"])
-        hint = did_you_mean(actual.text, words) if isinstance(actual, Scalar) else ""
-        return Problem(place, f"expected one of {', '.join(words)}, got {actual}", hint)
-    expected = _EXPECTED.get(kind.split("_")[0])
-    if expected is not None:
-        return Problem(place, f"expected {expected}, got {actual}")
-    message = error["msg"]
-    return Problem(place, f"{message[:1].lower()}{message[1:]}, got {actual}")
+    what, hint = describe_error(error, actual, text=actual.text if isinstance(actual, Scalar) else "")
+    inside = context.get("where")
+    return Problem(f"{place}: {inside}" if inside else place, what, hint)
 
 
 def _position(problem: Problem) -> tuple[str, int, int]:

@@ -69,7 +69,7 @@ def json_text() -> str:
 
 
 def _definitions(options: list[type[BaseModel]]) -> dict[str, Schema]:
-    models: list[type[BaseModel]] = [SourceModel, SinkModel, InputModel, *STEPS, *options]
+    models: list[Any] = [SourceModel, SinkModel, InputModel, *STEPS, *options]
     _, schema = models_json_schema(
         [(model, "validation") for model in models], ref_template="#/$defs/{model}"
     )
@@ -141,12 +141,10 @@ def _with_connectors(schema: Schema, role: str, connectors: Mapping[str, type[Co
         }
         for kind, model in usable.items()
     }
-    rest = {key: item for key, item in schema["properties"].items() if key != "connector"}
-    required = [key for key in schema.get("required", ()) if key != "connector"]
     return {
         **schema,
-        "properties": {**properties, **rest},
+        "properties": {**properties, **schema["properties"]},
         "additionalProperties": False,
-        "required": required,
+        "required": schema.get("required", []),
         **({"oneOf": [{"required": [kind]} for kind in usable]} if usable else {}),
     }

@@ -14,7 +14,7 @@ from headrace import Pipeline, connect
 from headrace.connectors.base import Connector
 from headrace.connectors.lookups import LookupContext
 from headrace.errors import HeadraceError
-from headrace.lowering.lookups.worker import LookupTask, WorkerLookup
+from headrace.lookups.worker import LookupTask, WorkerLookup
 
 
 def connector(server: Server, table: str, **options: Any) -> Connector:

@@ -16,8 +16,8 @@ from headrace.connectors.failpoints import Crash, arm
 from headrace.debugging.state import state_of
 from headrace.errors import HeadraceError
 from headrace.lowering.counts import Counts
-from headrace.lowering.windows.operator import aggregate_windows
 from headrace.triggers import Emission
+from headrace.windows.lower import aggregate_windows
 
 
 def row(key: str, second: int) -> dict[str, Any]:

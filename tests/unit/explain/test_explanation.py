@@ -15,8 +15,7 @@ from headrace.explain.text import drawing, text_of
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Opaque
 from headrace.steps.rows.columns import Where
-from headrace.steps.stateful.describe import describe_emission, describe_trigger, describe_window
-from headrace.triggers import emission
+from headrace.triggers import Emission
 
 
 class Log(Connector):
@@ -256,7 +255,7 @@ def test_each_window_has_words_and_a_bound_of_its_state(
     timed = pipeline.read("a", Wire(), format="json", schema="v int, ts timestamp").event_time("ts")
     timed.window(window).aggregate("w", n="count(*)").write("out", Screen())
     step = explain(pipeline._plan()).steps["w"]
-    assert describe_window(window) == words
+    assert window.describe() == words
     assert step.tier.name == "kernel"
     assert step.state is not None
     assert state in step.state.kept
@@ -289,18 +288,18 @@ def test_triggers_and_emissions_have_words() -> None:
         triggers.repeatedly(triggers.all_of(triggers.every("1 minute"), triggers.after_count(10))),
         triggers.in_sequence(triggers.after_count(1), triggers.after_watermark()),
     )
-    message = describe_trigger(trigger)
+    message = trigger.describe()
     assert message == (
         "(repeatedly all of (every 1 minute, after 10 rows), until (after each row, then at the watermark))"
     )
-    lossy = emission(trigger=triggers.after_count(5), mode="discarding", allow_loss=True)
-    assert describe_emission(lossy, windows.global_window()) == [
+    lossy = Emission.create(trigger=triggers.after_count(5), mode="discarding", allow_loss=True)
+    assert lossy.describe(windows.global_window().on_time) == [
         "fires after 5 rows",
         "discarding",
         "may leave rows unemitted",
     ]
-    assert describe_emission(emission(), windows.count(3)) == ["fires when it closes"]
-    assert describe_emission(emission(), windows.global_window()) == ["fires when the input ends"]
+    assert Emission().describe(windows.count(3).on_time) == ["fires when it closes"]
+    assert Emission().describe(windows.global_window().on_time) == ["fires when the input ends"]
 
 
 @pytest.mark.parametrize(("partitioned", "notes"), [(True, 1), (False, 0)])

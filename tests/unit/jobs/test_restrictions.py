@@ -91,6 +91,37 @@ def test_a_step_that_loads_python_is_rejected(step: str) -> None:
         check(PLAIN.replace('where: "n > 5"', f"{step}: os:system"))
 
 
+@pytest.mark.parametrize(
+    "lookup",
+    [
+        "files: {path: /etc/passwd, format: csv}",
+        "sqlite: {path: /etc/homes.db, table: homes}",
+        "files: {path: homes/}, format: {protobuf: {file: /etc/homes.desc, message: Home}}",
+        "files: {path: homes/, format: {avro: {schema_file: /etc/homes.avsc}}}",
+        "postgres: {url: 'postgresql://db/x?sslkey=/etc/key.pem', table: homes}, load: key",
+        "redis: {url: 'unix:///run/redis.sock', hash: homes}, load: key",
+    ],
+)
+def test_a_table_of_a_lookup_that_is_a_local_file_is_rejected(lookup: str) -> None:
+    with pytest.raises(DocumentError, match="not accepted"):
+        check(PLAIN.replace('where: "n > 5"', f"lookup: {{{lookup}, on: n, schema: 'n int, home string'}}"))
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "window: {punctuation: CALL}",
+        "window: {delta: {of: CALL, by: 1}}",
+        "window: {landmark: {when: CALL}}",
+        "window: {count: 5}, key_by: {k: CALL}",
+    ],
+)
+def test_a_window_that_calls_java_is_rejected(keys: str) -> None:
+    text = PLAIN.replace('where: "n > 5"', f"{keys}, aggregate: {{n: count(*)}}")
+    with pytest.raises(DocumentError, match="calls Java"):
+        check(text.replace("CALL", "\"reflect('java.lang.System', 'getenv')\""))
+
+
 KAFKA = "{kafka: {servers: 'k:9092', topic: t, settings: {SETTING: x}}, format: json, schema: n int}"
 SOURCE = "{generator: {rate: 10, columns: {n: sequence}}}"
 

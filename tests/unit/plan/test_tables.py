@@ -12,9 +12,9 @@ from headrace.errors import OptionError, PlanError, TableInputError
 from headrace.plan.changes import feeds_changes
 from headrace.plan.queries import queries_of
 from headrace.steps.base import Ref
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.streams.tables import Table
 from headrace.streams.timed import TimedStream
+from headrace.windows.declare import WindowAggregate
 
 Sides = tuple[TimedStream, Table]
 

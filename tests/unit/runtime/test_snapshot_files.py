@@ -8,7 +8,7 @@ import pytest
 from tests.support.checkpoints import write_sealed
 
 from headrace.errors import DamagedFileError
-from headrace.lowering.lookups.snapshots import SnapshotTable
+from headrace.lookups.snapshots import SnapshotTable
 
 
 def test_missing_or_damaged_table_of_a_lookup_is_an_error(tmp_path: Path) -> None:

@@ -290,12 +290,13 @@ TRIGGER = st.recursive(
     max_leaves=4,
 )
 EMISSION = st.builds(
-    Emission,
-    st.builds(triggers.after_watermark, early=st.none() | TRIGGER, late=st.none() | TRIGGER) | TRIGGER,
-    st.sampled_from([0, 60_000_000]),
-    st.sampled_from(["discarding", "accumulating", "retracting"]),
-    st.booleans(),
-    st.sampled_from(["divert", "count"]),
+    Emission.create,
+    trigger=st.builds(triggers.after_watermark, early=st.none() | TRIGGER, late=st.none() | TRIGGER)
+    | TRIGGER,
+    lateness=st.sampled_from(["0 seconds", "1 minute"]),
+    mode=st.sampled_from(["discarding", "accumulating", "retracting"]),
+    allow_loss=st.booleans(),
+    late_rows=st.sampled_from(["divert", "count"]),
 )
 VERBS = (
     "where", "select", "with_columns", "drop", "union", "event_time", "clock", "route", "distinct", "lookup",

@@ -20,9 +20,9 @@ from headrace.steps.rows.columns import Select
 from headrace.steps.rows.event_time import EventTime
 from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.triggers import Emission, Trigger
 from headrace.windows import Window
+from headrace.windows.declare import WindowAggregate
 from headrace.yaml import dump, from_mapping, from_text
 
 TX = f"sources: {{tx: {{feed: {{}}, schema: '{SCHEMA}', event_time: ts}}}}\n"
@@ -199,7 +199,9 @@ def test_triggers(written: str, trigger: Trigger) -> None:
         + f"steps: {{t: {{from: tx, window: {{tumbling: 1 hour}}, emit: {emits}, aggregate: {{n: count(*)}}}}}}"
     )["t"]
     assert isinstance(node, WindowAggregate)
-    assert node.emission == Emission(trigger, 60_000_000, "discarding", allow_loss=True)
+    assert node.emission == Emission.create(
+        trigger=trigger, lateness="1 minute", mode="discarding", allow_loss=True
+    )
 
 
 @pytest.mark.parametrize("keys", ["engine: native", "emit: {late_rows: count}"], ids=["now", "in 0.2"])

@@ -12,13 +12,10 @@ import typer
 from headrace.cli.options import AsJson, PipelineFiles, flag
 from headrace.cli.terminal.errors import INVALID, show_problems, show_warnings
 from headrace.cli.terminal.output import show, show_json
-from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError, Problem
 from headrace.plan.graph import Graph
 from headrace.runtime.progress.row_accounting import count_of
-from headrace.steps.endpoints.source import Source
 from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.rows.lookup import Lookup
 
 
 def check(
@@ -111,12 +108,10 @@ def _rule_problems(graph: Graph) -> Iterator[Problem]:
 
 def _missing_inputs(graph: Graph) -> Iterator[Problem]:
     """Yield a problem for each input that does not exist, as far as this machine can see it."""
-    for source in graph.of(Source):
-        if problem := source.connector.input_problem():
-            yield Problem(graph.where(source), *problem)
-    for lookup in graph.of(Lookup):
-        if isinstance(lookup.table, Connector) and (problem := lookup.table.input_problem()):
-            yield Problem(graph.where(lookup), *problem)
+    for node in graph:
+        for connector in node.read_connectors:
+            if problem := connector.input_problem():
+                yield Problem(graph.where(node), *problem)
 
 
 def _analyse(graph: Graph) -> list[Problem]:

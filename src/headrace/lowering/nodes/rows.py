@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.code.functions import apply_function
+from headrace.lowering.dispatch import lower
 from headrace.lowering.expressions import ROUTE, TIME, column, drop_hidden, hidden_columns
-from headrace.lowering.lookups.frames import apply_on_miss, join_table, read_by_key
-from headrace.lowering.nodes.dispatch import lower
 from headrace.lowering.sql_queries import run_query
-from headrace.lowering.tables.changes import LABEL, is_changelog, removes
+from headrace.lowering.tables.changes import LABEL, new_rows
 from headrace.lowering.watermarks import block_predicate_pushdown
 from headrace.steps.base import Node, Ref
 from headrace.steps.code.functions import FunctionStep
@@ -19,11 +18,9 @@ from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.facts import CHANGE
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.lookup import Lookup
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.sql import Sql
 from headrace.steps.rows.union import Union
-from headrace.steps.stateful.updates import is_over_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -86,7 +83,7 @@ def _union(node: Union, lowering: Lowering) -> DataFrame:
 @lower.register(FunctionStep)
 def _function(node: FunctionStep, lowering: Lowering) -> DataFrame:
     time_column = lowering.graph.facts(node.input).time_column
-    frame, where = _new_rows(node, node.input, lowering), lowering.graph.where(node)
+    frame, where = new_rows(node, node.input, lowering), lowering.graph.where(node)
     return apply_function(frame, node, where, time_column, ordered=_is_ordered(node, lowering.graph))
 
 
@@ -100,20 +97,9 @@ def _route(node: Route, lowering: Lowering) -> DataFrame:
     return frame.withColumn(ROUTE, branch)
 
 
-@lower.register(Lookup)
-def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
-    frame, where = _new_rows(node, node.input, lowering), lowering.graph.where(node)
-    task = lowering.inputs.lookup_task(node)
-    if task is None:
-        rows = join_table(frame, node, lowering.inputs.table(node), where)
-    else:
-        rows = read_by_key(frame, node, task, where)
-    return apply_on_miss(node, rows, lowering.inputs.lookups.counts_of(node))
-
-
 @lower.register(Sql)
 def _sql(node: Sql, lowering: Lowering) -> DataFrame:
-    frames = {table: drop_hidden(_new_rows(node, ref, lowering)) for table, ref in node.tables}
+    frames = {table: drop_hidden(new_rows(node, ref, lowering)) for table, ref in node.tables}
     if node.joins_several:  # a join with two event times as the input of another fails
         frames = {table: _drop_watermark(frame) for table, frame in frames.items()}
     rows = run_query(node.query, frames, lowering.spark)
@@ -124,19 +110,6 @@ def _sql(node: Sql, lowering: Lowering) -> DataFrame:
 def _drop_watermark(frame: DataFrame) -> DataFrame:
     """Return the rows without the mark of event time, by which Spark drops late rows."""
     return frame.select(*(F.col(f"`{name}`").alias(name, metadata={}) for name in frame.columns))
-
-
-def _new_rows(node: Node, ref: Ref, lowering: Lowering) -> DataFrame:
-    """Return the rows of an input; of a running aggregate that emits changes, without the old rows.
-
-    Functions and lookups process the old rows of an aggregate over a table, so that sinks delete its keys.
-    """
-    frame, graph = lowering.frame(ref), lowering.graph
-    if graph.facts(ref).change != "updates" or not is_changelog(frame):
-        return frame
-    if not isinstance(node, Sql) and is_over_table(graph, node):
-        return frame
-    return frame.where(~removes()).drop(LABEL)
 
 
 def _add_time(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) -> DataFrame:

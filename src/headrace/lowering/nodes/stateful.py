@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.lowering.code.processors import Wake, apply_processor
+from headrace.lowering.dispatch import lower
 from headrace.lowering.distinct import drop_duplicates
-from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import REFINED, TIME, add_keys, column, drop_hidden, name_columns
+from headrace.lowering.expressions import TIME, add_keys, drop_hidden, name_columns
 from headrace.lowering.joins.joins import join_streams
-from headrace.lowering.nodes.dispatch import lower
 from headrace.lowering.patterns.match_recognize import find_row_patterns, select_input
 from headrace.lowering.patterns.matches import find_matches
 from headrace.lowering.patterns.rules import RuleStep
 from headrace.lowering.tables.changes import is_changelog
 from headrace.lowering.tables.joins import join_table_rows
 from headrace.lowering.tables.steps import complete_rows, latest_rows, running_rows, top_rows
-from headrace.lowering.windows.native import aggregate_native_windows, is_native_batch
-from headrace.lowering.windows.operator import aggregate_windows
-from headrace.lowering.windows.python_aggregates import check_picklable
-from headrace.plan.changes import feeds_changes
 from headrace.rules.revision import load_now
 from headrace.steps.base import Ref
 from headrace.steps.code.process import Process
@@ -32,11 +26,9 @@ from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import VERSIONS, Latest
 from headrace.steps.tables.top_n import TopN
-from headrace.triggers import Emission
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,26 +45,6 @@ def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
         return complete_rows(frame, name_columns(node.keys), name_columns(node.aggregates))
     ready, keys = add_keys(frame, node.keys)
     return running_rows(ready, keys, name_columns(node.aggregates), counts=lowering.count(node))
-
-
-@lower.register(WindowAggregate)
-def _window(node: WindowAggregate, lowering: Lowering) -> DataFrame:
-    check_picklable(lowering.graph.where(node), node)
-    frame = lowering.changes(node.input)
-    native = node.emission.late_rows == "count" and AHEAD not in frame.columns
-    if native or is_native_batch(frame, node):
-        return aggregate_native_windows(frame, node, name_columns(node.keys), name_columns(node.aggregates))
-    aggregates = {name: column(item) for name, item in node.aggregates}
-    ready, keys = add_keys(frame, node.keys)
-    time = lowering.graph.facts(node.input).time
-    if not frame.isStreaming:
-        return aggregate_windows(ready, keys, node.window, Emission(), aggregates, time=time)
-    refined = feeds_changes(lowering.graph, node)
-    emission = replace(node.emission, mode="retracting") if refined else node.emission
-    rows = aggregate_windows(
-        ready, keys, node.window, emission, aggregates, time=time, ttl=node.ttl, counts=lowering.count(node)
-    )
-    return rows.withColumn(REFINED, F.lit(True)) if refined else rows
 
 
 @lower.register(Match)

@@ -10,9 +10,14 @@ from pyspark.sql import functions as F  # noqa: N812
 from headrace.connectors.base import DELETED
 from headrace.lowering.expressions import HIDDEN, REFINED, drop_hidden
 from headrace.steps.facts import CHANGE
+from headrace.steps.rows.sql import Sql
+from headrace.steps.stateful.updates import is_over_table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from headrace.lowering.lowering import Lowering
+    from headrace.steps.base import Node, Ref
 
 LABEL = f"{HIDDEN}change"
 """The label of a row of a changelog; it is kept if the user drops `change`."""
@@ -30,6 +35,19 @@ def is_changelog(frame: DataFrame) -> bool:
 def removes() -> Column:
     """Return a condition that is true if a row removes an earlier one; a row without a label is an insert."""
     return F.coalesce(F.col(LABEL).isin("update_before", "delete"), F.lit(False))
+
+
+def new_rows(node: Node, ref: Ref, lowering: Lowering) -> DataFrame:
+    """Return the rows of an input; of a running aggregate that emits changes, without the old rows.
+
+    Functions and lookups process the old rows of an aggregate over a table, so that sinks delete its keys.
+    """
+    frame, graph = lowering.frame(ref), lowering.graph
+    if graph.facts(ref).change != "updates" or not is_changelog(frame):
+        return frame
+    if not isinstance(node, Sql) and is_over_table(graph, node):
+        return frame
+    return frame.where(~removes()).drop(LABEL)
 
 
 def label_panes(panes: DataFrame, mode: str) -> DataFrame:

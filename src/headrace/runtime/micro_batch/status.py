@@ -85,7 +85,7 @@ class RunStatus:
     def _row_accounting(self) -> Iterator[tuple[str, RowAccounting]]:
         for delivery in self._deliveries:
             own = [] if delivery.accounting is None else [delivery.accounting]
-            for log in (*own, *delivery.lookup_logs.values()):
+            for log in (*own, *delivery.stateless_logs.values()):
                 yield log.step, log.current()
 
     def _update_delays(self) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from headrace.plan.graph import Graph
     from headrace.steps.endpoints.source import Source
-    from headrace.steps.rows.lookup import Lookup
+    from headrace.steps.endpoints.table import TableReader
 
 _RECORDS = "value binary, partition string, offset bigint"
 
@@ -25,7 +25,7 @@ _RECORDS = "value binary, partition string, offset bigint"
 class EmptyInputs(StreamInputs):
     """Empty streams and tables with the declared schemas; no server is contacted."""
 
-    def table(self, node: Lookup) -> DataFrame:
+    def table(self, node: TableReader) -> DataFrame:
         if node.schema is None:
             return super().table(node)
         return self.spark.createDataFrame([], node.schema.ddl)

@@ -169,9 +169,7 @@ class QueryPlanner:
         inputs, step = lowering.inputs, self.graph[query.output.step]
         lower_batch = self._batch_lowering(query, inputs)
         open_log = partial(AccountingLog, checkpoint)
-        delivery = Delivery(
-            lower_batch, self._bindings.bind(query), lookups=inputs.lookups, open_log=open_log
-        )
+        delivery = Delivery(lower_batch, self._bindings.bind(query), held=inputs.held, open_log=open_log)
         if step.name in lowering.counts:
             delivery.counts, delivery.accounting = lowering.counts[step.name], open_log(step.name)
         if step.name in lowering.rules:

@@ -50,6 +50,10 @@ class Sink(Node):
     def outputs(self) -> tuple[str, ...]:
         return ()
 
+    @property
+    def read_connectors(self) -> tuple[Connector, ...]:
+        return ()
+
     def write_mode(self, plan: Plan) -> WriteMode:
         """Return the mode; default: update for a running aggregate, append for other rows."""
         return self.mode or ("update" if plan.facts(self.input).change == "updates" else "append")

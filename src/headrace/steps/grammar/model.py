@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, get_args
 
 from pydantic import (
     BaseModel,
@@ -19,6 +19,7 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticSerializationError, core_schema
 
@@ -36,6 +37,8 @@ from headrace.steps.grammar.problems import (
 )
 
 T = TypeVar("T")
+EXTRA = ("extra_forbidden", "unexpected_keyword_argument")
+"""Types of pydantic's errors about unknown keys of models and of dataclasses."""
 
 
 @contextmanager
@@ -47,10 +50,12 @@ def unwrap_errors() -> Iterator[None]:
         raise error.__cause__ or error from None
 
 
-class DocumentModel(BaseModel):
-    """A mapping of a document with known keys."""
+class _Prepared(dict[str, Any]):
+    """Prepared values; pydantic validates a recursive type twice, for its reference and its definition."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+class Grammar:
+    """How a mapping of a document is read and written; pydantic models of both kinds share it."""
 
     label: ClassVar[str] = ""
     """The name of the mapping in errors."""
@@ -60,19 +65,30 @@ class DocumentModel(BaseModel):
     """The key that a value without a mapping stands for: `{session: 30 seconds}`."""
     forms: ClassVar[tuple[JsonSchemaValue, ...]] = ()
     """JSON Schemas of other values that `prepare` accepts."""
+    internal: ClassVar[Mapping[str, Any]] = {}
+    """Fields that are not keys of the document, with their values while it is read."""
+    __pydantic_fields__: ClassVar[dict[str, FieldInfo]]
 
-    @model_validator(mode="wrap")
+    if TYPE_CHECKING:
+
+        @classmethod
+        def model_validate(cls, obj: Any, **options: Any) -> Self:
+            """Return the model of a value of a document."""
+
     @classmethod
-    def _validate(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(value, cls):
-            return value
+    def read(cls, value: Any, handler: Callable[[Any], Self]) -> Self:
+        """Validate a value of a document, and report all its problems with their paths."""
+        if isinstance(value, _Prepared):
+            return handler(value)
         data = cls.prepare(value)
         empty = [key for key, item in data.items() if item is None and cls._is_optional(key)]
         details = [problem_at((key,), expect(f"a value for `{key}`", cls.example)) for key in empty]
+        details += [cls._unknown_key(key) for key in data if key in cls.internal]
         try:
-            model = handler({key: item for key, item in data.items() if key not in empty})
+            values = {key: item for key, item in data.items() if key not in empty}
+            model = handler(_Prepared({**values, **cls.internal}))
             if not details:
-                model.check()
+                model.check_values()
                 return model
         except HeadraceError as error:
             option = error.where.rpartition(": ")[2]
@@ -91,33 +107,78 @@ class DocumentModel(BaseModel):
             return {cls.short: value}
         raise expect(f"the keys of {cls.label}", cls.example)
 
-    def check(self) -> None:
+    def check_values(self) -> None:
         """Check the values together."""
 
     @classmethod
     def _is_optional(cls, key: str) -> bool:
         """True if None stands for a key that is not set; in a document such a key has no value."""
         name = cls.field_names().get(key)
-        return name is not None and type(None) in get_args(cls.model_fields[name].annotation)
+        return name is not None and type(None) in get_args(cls.__pydantic_fields__[name].annotation)
 
     @classmethod
     def field_names(cls) -> dict[str, str]:
         """Return the fields of the model by their keys in a document."""
-        return {field.alias or name: name for name, field in cls.model_fields.items()}
+        fields = cls.__pydantic_fields__.items()
+        return {field.alias or name: name for name, field in fields if name not in cls.internal}
 
     @classmethod
     def translate(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
         """Translate an error about the keys of this mapping; None if it is a consequence of another error."""
         key = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
-        if error["type"] == "extra_forbidden" and key:
-            hint = did_you_mean(key, cls.field_names())
-            return problem_at(
-                error["loc"], invalid(f"unknown key `{key}` in {cls.label}", hint, kind=UNKNOWN_KEY)
-            )
+        if error["type"] in EXTRA and key:
+            return cls._unknown_key(key)
         if error["type"] == "missing" and key:
             what = f"`{key}` of {cls.label} is missing"
             return problem_at(error["loc"], invalid(what, cls.example, kind=MISSING_KEY))
         return details_of(error)
+
+    @classmethod
+    def _unknown_key(cls, key: str) -> InitErrorDetails:
+        hint = did_you_mean(key, cls.field_names())
+        return problem_at((key,), invalid(f"unknown key `{key}` in {cls.label}", hint, kind=UNKNOWN_KEY))
+
+    def shorten(self, data: dict[str, Any]) -> Any:
+        """Return the shortest form of the serialized fields."""
+        short = list(data) == [self.short] and not isinstance(data[self.short], dict)
+        return data[self.short] if short else data
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(handler(core))
+        properties = schema.get("properties", {})
+        for name in cls.internal:
+            del properties[name]
+        if cls.internal and "required" in schema:
+            schema["required"] = [key for key in schema["required"] if key not in cls.internal]
+        for item in properties.values():
+            _drop_null(item)
+        if cls.short or cls.forms:
+            long = {key: schema.pop(key) for key in list(schema) if key != "description"}
+            short = [long["properties"][cls.short]] if cls.short else []
+            schema["anyOf"] = [*short, *cls.forms, long]
+        return schema
+
+
+class DocumentModel(Grammar, BaseModel):
+    """A mapping of a document with known keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+    label: ClassVar[str] = ""
+    example: ClassVar[str] = ""
+    short: ClassVar[str] = ""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _validate(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        return value if isinstance(value, cls) else cls.read(value, handler)
+
+    def check_values(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Check the values together."""
 
     @model_serializer(mode="wrap")
     def _serialize(self, handler: SerializerFunctionWrapHandler) -> Any:
@@ -125,11 +186,6 @@ class DocumentModel(BaseModel):
             data = handler(self)
         # For a recursive model pydantic calls this twice: for its reference and for its definition.
         return self.shorten(data) if isinstance(data, dict) else data
-
-    def shorten(self, data: dict[str, Any]) -> Any:
-        """Return the shortest form of the serialized fields."""
-        short = list(data) == [self.short] and not isinstance(data[self.short], dict)
-        return data[self.short] if short else data
 
     def document(self) -> Any:
         """Return the plain value of this model in a document, in its shortest form.
@@ -158,17 +214,6 @@ class DocumentModel(BaseModel):
             if nested or field.is_required() or value != field.default:
                 values[name] = value
         return cast("Self", cls.model_construct(set(values), **values))
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        schema = handler.resolve_ref_schema(handler(core))
-        for item in schema.get("properties", {}).values():
-            _drop_null(item)
-        if cls.short or cls.forms:
-            long = {key: schema.pop(key) for key in list(schema) if key != "description"}
-            short = [long["properties"][cls.short]] if cls.short else []
-            schema["anyOf"] = [*short, *cls.forms, long]
-        return schema
 
 
 def _drop_null(schema: JsonSchemaValue) -> None:
@@ -201,9 +246,9 @@ class Written:
     write: Callable[[Any], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(
-            self.read,
-            handler.generate_schema(self.form),
+        return core_schema.lax_or_strict_schema(
+            core_schema.no_info_after_validator_function(self.read, handler.generate_schema(self.form)),
+            core_schema.any_schema(),  # a declaration in Python, which has been checked
             serialization=core_schema.plain_serializer_function_ser_schema(self.write),
         )
 
@@ -213,20 +258,22 @@ def write_as(model: type[DeclarationModel[T]]) -> Written:
     return Written(model, model.build, lambda declaration: model.from_values(declaration).document())
 
 
-class OneKey(DeclarationModel[T]):
+class OneKey(DocumentModel):
     """A mapping with exactly one of its keys, such as `{tumbling: 10 minutes}`.
 
     A bare word is a key without a value.
     """
 
+    model_config = ConfigDict(defer_build=True)
+
     bare: ClassVar[frozenset[str]] = frozenset()
     """The keys that need no value."""
 
     @property
-    def choice(self) -> tuple[str, Any]:
-        """The field that is set, and its value."""
+    def value(self) -> Any:
+        """The value of the key."""
         [name] = self.model_fields_set
-        return name, getattr(self, name)
+        return getattr(self, name)
 
     @classmethod
     def prepare(cls, value: Any) -> dict[str, Any]:

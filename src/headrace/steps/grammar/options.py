@@ -26,7 +26,7 @@ from headrace.errors import OptionError, did_you_mean, nearest
 from headrace.formats import Format
 from headrace.formats.option_problems import option_problems
 from headrace.schemas.fields import Schema
-from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.model import EXTRA, DocumentModel, Grammar
 from headrace.steps.grammar.problems import (
     INVALID,
     MISSING_KEY,
@@ -50,7 +50,7 @@ def _schema(value: Any) -> Schema:
         return value
     if isinstance(value, Mapping) and value:
         return Schema(tuple(field for name, kind in value.items() for field in _field(name, kind).fields))
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str | type) or (isinstance(value, str) and not value.strip()):
         raise expect("a schema such as `card string, amount double`")
     return collect_errors(Schema.of, value)
 
@@ -132,14 +132,16 @@ FormatValue = Annotated[
 """A format by its name, or by name with options: `{csv: {delimiter: ";"}}`."""
 
 
-def _connector(value: Any) -> Connector:
+def connector_of(value: Any) -> Connector:
+    """Return the connector of a value such as `{files: {path: homes.csv}}`."""
     if isinstance(value, Connector):
         return value
     [(kind, options)] = value.items()
     return validate_options(registry.connector(kind), options, name=kind)  # type: ignore[no-any-return]
 
 
-def _connector_document(connector: Connector) -> dict[str, Any]:
+def connector_document(connector: Connector) -> dict[str, Any]:
+    """Return the plain value of a connector in a document."""
     return {connector.kind: options_document(connector, connector.kind)}
 
 
@@ -168,28 +170,33 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
-class ConnectorModel(DocumentModel):
-    """A mapping with the keys of the model and one connector: `{files: {path: homes.csv}, on: card}`."""
+class ConnectorKeys(Grammar):
+    """A mapping whose first connector is the value of a field: `{files: {path: homes.csv}, on: card}`."""
 
     role: ClassVar[Role]
     siblings: ClassVar[tuple[str, ...]] = ()
     """Keys of the same mapping that other models read."""
-    connector: Annotated[Connector, PlainValidator(_connector), PlainSerializer(_connector_document)]
+    connector_field: ClassVar[str] = "connector"
 
     @classmethod
     def prepare(cls, value: Any) -> dict[str, Any]:
-        """Move the first connector and its options to the field `connector`."""
+        """Move the first connector and its options to its field."""
         data = super().prepare(value)
         kind = next((key for key in data if key in registry.kinds()), None)
         if kind is None:
             return data
-        return {"connector": {kind: data[kind]}, **{key: item for key, item in data.items() if key != kind}}
+        rest = {key: item for key, item in data.items() if key != kind}
+        return {cls.connector_field: {kind: data[kind]}, **rest}
 
-    def check(self) -> None:
-        kind, problems = self.connector.kind, misplaced_options(self.connector, self.role)
+    def check_values(self) -> None:
+        """Reject options that do not apply to the role."""
+        super().check_values()
+        connector = getattr(self, self.connector_field)
+        problems = misplaced_options(connector, self.role) if isinstance(connector, Connector) else {}
         errors = [
             problem_at(
-                (kind, option), invalid(problem.what, problem.hint, where=problem.where, kind=UNKNOWN_KEY)
+                (connector.kind, option),
+                invalid(problem.what, problem.hint, where=problem.where, kind=UNKNOWN_KEY),
             )
             for option, problem in problems.items()
         ]
@@ -200,19 +207,19 @@ class ConnectorModel(DocumentModel):
     def translate(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
         """Translate the errors about the connector; the base translates others."""
         key, kinds = str(error["loc"][0]) if error["loc"] else "", registry.kinds()
-        words = [*(word for word in cls.field_names() if word != "connector"), *cls.siblings]
+        words = [*(word for word in cls.field_names() if word != cls.connector_field), *cls.siblings]
         usable = [kind for kind in kinds if cls.role in registry.connector(kind).roles]
-        if error["type"] == "missing" and key == "connector":
+        if error["type"] == "missing" and key == cls.connector_field:
             hint = f"one of {', '.join(usable)}: {{...}}"
             problem = invalid(f"{cls.label} has no connector", hint, kind=MISSING_KEY)
             return None if set(data) - set(words) else problem_at(error["loc"], problem)
-        if error["type"] != "extra_forbidden" or len(error["loc"]) > 1:
+        if error["type"] not in EXTRA or len(error["loc"]) > 1:
             return super().translate(error, data)
         known = (*words, *usable)
         if key in kinds:
-            first = next(iter(data["connector"]))
+            first = next(iter(data[cls.connector_field]))
             what, hint = f"expected one connector, got `{first}` and `{key}`", "remove one"
-        elif "connector" in data or nearest(key, known) in words:
+        elif cls.connector_field in data or nearest(key, known) in words:
             what, hint = f"unknown key `{key}` in {cls.label}", did_you_mean(key, known)
         else:
             what, hint = f"unknown connector `{key}`", did_you_mean(key, usable)
@@ -221,13 +228,22 @@ class ConnectorModel(DocumentModel):
     def shorten(self, data: dict[str, Any]) -> Any:
         """Put the connector beside the other keys, after `from`."""
         reference = {"from": data.pop("from")} if "from" in data else {}
-        return {**reference, **data.pop("connector"), **data}
+        return {**reference, **data.pop(self.connector_field), **data}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = super().__get_pydantic_json_schema__(core, handler)
+        del schema["properties"][cls.connector_field]
+        schema["required"].remove(cls.connector_field)
         schema["x-connectors"] = cls.role
         return schema
+
+
+class ConnectorModel(ConnectorKeys, DocumentModel):
+    """A mapping with the keys of the model and one connector."""
+
+    siblings: ClassVar[tuple[str, ...]] = ()
+    connector: Annotated[Connector, PlainValidator(connector_of), PlainSerializer(connector_document)]
 
 
 def _rules_table(value: Any) -> Connector | str:
@@ -248,7 +264,7 @@ class _RulesConnector(ConnectorModel):
 RulesTable = Annotated[
     Connector | str,
     PlainValidator(_rules_table),
-    PlainSerializer(lambda table: _connector_document(table) if isinstance(table, Connector) else table),
+    PlainSerializer(lambda table: connector_document(table) if isinstance(table, Connector) else table),
     WithJsonSchema({"anyOf": [TEXT_SCHEMA, {"type": "object", "properties": {}, "x-connectors": "rules"}]}),
 ]
 """A file of rules, or a table of a connector."""

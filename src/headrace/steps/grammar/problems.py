@@ -5,13 +5,14 @@ The reader of documents adds file, line and column.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, did_you_mean
 
 T = TypeVar("T")
 UNKNOWN_KEY, MISSING_KEY = "unknown_key", "missing_key"
@@ -19,6 +20,16 @@ EXPECTED, EXPECTED_TEXT, INVALID = "expected", "expected_text", "invalid"
 """Types of errors. Those with `expected` are completed with the actual value: "expected a number, got
 `many`".
 """
+
+_TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "string": "text",
+    "list": "a list",
+    "tuple": "a list",
+    "dict": "a mapping",
+}
 
 
 def invalid(what: str, hint: str = "", *, where: str = "", kind: str = INVALID) -> PydanticCustomError:
@@ -77,3 +88,25 @@ def details_of(error: Any) -> InitErrorDetails:
     if "what" in context:
         kind = PydanticCustomError(kind, "{what}", context)
     return InitErrorDetails(type=kind, loc=error["loc"], input=error["input"], ctx=context)
+
+
+def describe_error(error: Any, actual: object, *, text: str = "") -> tuple[str, str]:
+    """Return the problem and the hint of an item of `ValidationError.errors()`.
+
+    Args:
+        error: the item.
+        actual: the value as its author wrote it, in YAML or in Python.
+        text: the value, if it may be a misspelt word.
+    """
+    kind, context = error["type"], error.get("ctx", {})
+    if "what" in context:
+        expects = kind in (EXPECTED, EXPECTED_TEXT)
+        return f"expected {context['what']}, got {actual}" if expects else context["what"], context["hint"]
+    if kind == "literal_error":
+        words = re.findall(r"'([^']*)'", context["expected"])
+        return f"expected one of {', '.join(words)}, got {actual}", did_you_mean(text, words) if text else ""
+    if kind == "greater_than_equal":
+        return f"expected a number of at least {context['ge']}, got {actual}", ""
+    expected = _TYPES.get(kind.split("_")[0])
+    message = f"expected {expected}" if expected else f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+    return f"{message}, got {actual}", ""

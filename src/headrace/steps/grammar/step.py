@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic_core import InitErrorDetails
 
 from headrace.steps.base import Node, Ref
-from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.model import DocumentModel, Grammar
 from headrace.steps.grammar.problems import MISSING_KEY, invalid, problem_at
 
 KEY_BY = "key_by"
@@ -40,16 +40,26 @@ class Inputs:
     """The streams that a query can read, by table name."""
 
 
-class StepModel(DocumentModel):
-    """One kind of step in a document."""
+@dataclass(frozen=True)
+class PaletteEntry:
+    """An entry of the palette of the flow editor: its group and title, and the keys of a new step."""
 
-    node: ClassVar[type[Node] | tuple[type[Node], ...]]
-    key: ClassVar[str]
+    group: str
+    title: str
+    content: Mapping[str, Any]
+
+
+class StepKeys(Grammar):
+    """The keys that one kind of step adds to an entry of a document."""
+
+    key: ClassVar[str] = ""
     """The key that selects this kind of step."""
     slot: ClassVar[Slot] = Slot.OPERATION
     other_key: ClassVar[str] = ""
     """The key in the value of `key` that names a second input; empty if there is none."""
 
+    palette: ClassVar[PaletteEntry | None] = None
+    """Its entry in the palette of the flow editor."""
     loads_code: ClassVar[bool] = False
     """True if the step imports Python of the user."""
 
@@ -65,6 +75,32 @@ class StepModel(DocumentModel):
             problem = invalid(f"{cls.key} requires a key", "such as key_by: card", kind=MISSING_KEY)
             return problem_at(error["loc"], problem)
         return super().translate(error, data)
+
+    if TYPE_CHECKING:
+
+        def build(self, name: str, inputs: Inputs) -> Node:
+            """Return the node of the step."""
+
+        @classmethod
+        def represents(cls, node: Node) -> bool:
+            """True if this model represents the node."""
+
+        @classmethod
+        def from_values(cls, source: Any) -> Self:
+            """Return the model of a node."""
+
+        def document(self, context: Any = None) -> Any:
+            """Return the keys and their values."""
+
+
+class StepModel(StepKeys, DocumentModel):
+    """A kind of step whose node is another class, with the fields of the model as attributes."""
+
+    node: ClassVar[type[Node] | tuple[type[Node], ...]]
+    key: ClassVar[str] = ""
+    slot: ClassVar[Slot] = Slot.OPERATION
+    other_key: ClassVar[str] = ""
+    loads_code: ClassVar[bool] = False
 
     def build(self, name: str, inputs: Inputs) -> Node:
         """Return the node of the step; the fields of the model are the attributes of the node."""

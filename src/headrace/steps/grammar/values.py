@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Annotated, Any
 
-from annotated_types import MinLen
+from annotated_types import Ge, MinLen
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     GetCoreSchemaHandler,
     PlainSerializer,
-    PlainValidator,
+    SerializationInfo,
     StrictBool,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -36,6 +37,8 @@ from headrace.steps.grammar.problems import (
     validation_error,
 )
 
+MICROSECONDS = "microseconds"
+"""The context of a document whose durations are numbers."""
 TEXT_SCHEMA: dict[str, Any] = {"type": "string"}
 NAMED_SCHEMA: dict[str, Any] = {"type": "object", "additionalProperties": TEXT_SCHEMA, "minProperties": 1}
 
@@ -78,13 +81,6 @@ def _require_one(value: Any) -> Any:
     return value
 
 
-def _parse_number(value: Any) -> float:
-    try:
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else float(str(value))
-    except ValueError:
-        raise expect("a number") from None
-
-
 Text = Annotated[str, AfterValidator(_require_text), Expected("text")]
 SqlText = Annotated[str, AfterValidator(_require_text), PlainSerializer(sql_text), Expected("Spark SQL text")]
 Condition = Annotated[SqlText, Expected("a condition in Spark SQL")]
@@ -96,32 +92,58 @@ Reference = Annotated[
     Expected("the name of a source or step, or an output such as `totals.late`"),
 ]
 Flag = Annotated[StrictBool, Expected("true or false")]
-Rows = Annotated[int, Expected("a whole number of rows")]
-Number = Annotated[float, PlainValidator(_parse_number), WithJsonSchema({"type": "number"})]
+Rows = Annotated[int, Ge(1), Expected("a whole number of rows, 1 or more")]
 
 
-def _parse_duration(value: Any) -> int:
-    if not isinstance(value, str) or not value.strip():
-        raise invalid("a duration", kind=EXPECTED_TEXT)
-    return collect_errors(microseconds, value)
+def _write(length: int, info: SerializationInfo) -> str | int:
+    return length if info.context == MICROSECONDS else duration_text(length)
 
 
-def _check_duration(value: Any) -> str:
-    _parse_duration(value)
-    return str(value)
+class Length(int):
+    """A duration in microseconds. It is validated from text or a `timedelta`, and written as text.
+
+    A plain number is not a duration, because it has no unit.
+    """
+
+    @classmethod
+    def parse(cls, value: Any) -> Length:
+        """Return the duration that a user has written.
+
+        Raises:
+            PydanticCustomError: the value is not a duration.
+        """
+        if isinstance(value, Length):
+            return value
+        if not isinstance(value, timedelta) and not (isinstance(value, str) and value.strip()):
+            raise invalid("a duration", kind=EXPECTED_TEXT)
+        return cls(collect_errors(microseconds, value))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(_write, info_arg=True)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: Any) -> dict[str, Any]:
+        return {
+            "type": "string",
+            "pattern": r"[0-9]\s*[a-zA-Z]+|\$\{",
+            "examples": ["30 seconds", "1 hour"],
+        }
 
 
-_DURATION = WithJsonSchema(
-    {"type": "string", "pattern": r"[0-9]\s*[a-zA-Z]+|\$\{", "examples": ["30 seconds", "1 hour"]}
-)
-Length = Annotated[int, PlainValidator(_parse_duration), PlainSerializer(duration_text), _DURATION]
-"""A duration; the value is in microseconds."""
-LengthText = Annotated[str, PlainValidator(_check_duration), _DURATION]
-"""A duration as text."""
+def _require_positive(length: Length) -> Length:
+    if length == 0:
+        raise expect("a duration above zero")
+    return length
+
+
+PositiveLength = Annotated[Length, AfterValidator(_require_positive)]
 
 
 def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 Names = Annotated[

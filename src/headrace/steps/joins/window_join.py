@@ -23,12 +23,10 @@ from headrace.steps.expressions import (
 )
 from headrace.steps.facts import Facts, plain_column
 from headrace.steps.grammar.values import KeyColumns
-from headrace.steps.grammar.windows import WindowValue
 from headrace.steps.joins.grammar import HowValue, JoinModel, JoinOptions, SelectValue, WhereValue
 from headrace.steps.joins.sides import How, On, TwoInputs, selection_of
-from headrace.steps.stateful.describe import describe_window
 from headrace.steps.traits import Finding, StateBound
-from headrace.windows import Sliding, Tumbling, Window
+from headrace.windows import AnyWindow, Sliding, Tumbling, Window
 
 WINDOW = "window"
 
@@ -66,7 +64,7 @@ class WindowJoin(TwoInputs):
         for columns in sides.values():
             yield from check_expressions(computed, columns, "key_by")
         if not isinstance(self.window, Tumbling | Sliding):
-            what = f"a join accepts tumbling and sliding windows, got {describe_window(self.window)}"
+            what = f"a join accepts tumbling and sliding windows, got {self.window.describe()}"
             yield Finding(what, "use one of these, or join(..., within=...) without a window", (WINDOW,))
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
@@ -79,7 +77,7 @@ class WindowJoin(TwoInputs):
     def description(self) -> list[str]:
         return [
             f"{self.how} join with {self.other}",
-            describe_window(self.window),
+            self.window.describe(),
             describe_keys(self.keys),
             f"where {self.where}" if self.where is not None else "",
             describe_columns(self.select) if self.select else "",
@@ -130,7 +128,7 @@ class WindowJoinModel(JoinModel):
 
     node = WindowJoin
     keys: KeyColumns = Field(default=(), alias="key_by")
-    window: WindowValue = Field(description="Groups by time or by order")
+    window: AnyWindow = Field(description="Groups by time or by order")
     options: WindowJoinOptions = Field(alias="join", description="Joins with another stream")
 
     @classmethod

@@ -106,7 +106,7 @@ class EventTimeOptions(DocumentModel):
     example = "such as {column: ts, idle: 1 minute}"
     short = "column"
     column: Annotated[Text, Expected("a timestamp column")] = Field(description="A timestamp column")
-    out_of_order: Length = Field(default=0, description="How far a row may be behind the newest one")
+    out_of_order: Length = Field(default=Length(0), description="How far a row may be behind the newest one")
     idle: Length | None = Field(
         default=None, description="After this time without a row the watermark advances with the clock"
     )

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from headrace.steps.expressions import Named
 from headrace.steps.facts import Facts
-from headrace.steps.traits import Finding, StateBound
-from headrace.triggers import Emission
-from headrace.windows import Global, Session, Sliding, Tumbling, Window
+from headrace.steps.traits import StateBound
 
 _CALL = re.compile(r"\b([a-z_]\w*)\s*\(\s*(distinct\b)?", re.IGNORECASE)
 _SUBTRACT = ("count", "count_if")
@@ -46,30 +43,3 @@ def with_kept_values(bound: StateBound, aggregates: Named) -> StateBound:
     if not kept:
         return bound
     return StateBound(f"{bound.kept}; the values of {', '.join(kept)}", bound.grows, bound.hint)
-
-
-def keeps_rows(window: Window) -> bool:
-    """Return True if a window over a changelog buffers rows, from which a removed row is deleted.
-
-    In windows with fixed bounds, the aggregates process the removed row.
-    """
-    return not isinstance(window, Tumbling | Sliding | Global)
-
-
-def describe_removal(window: Window, aggregates: Named) -> str:
-    """Describe how a window over a changelog processes a removed row."""
-    return "deleted from the buffered rows" if keeps_rows(window) else describe_retractions(aggregates)
-
-
-def check_window(window: Window, emission: Emission, *, by_clock: bool) -> Iterator[Finding]:
-    """Yield a problem if a window cannot process retractions."""
-    kind = type(window).__name__.lower()
-    if isinstance(window, Session) and not emission.fires_once:
-        what = "a session over a table fires once, when it closes"
-        yield Finding(what, "remove early, late, lateness and trigger", ("emit", "window"))
-    if window.order_dependent and (by_clock or getattr(window, "order", "") == "arrival"):
-        what = f"{kind} windows in arrival order do not accept a table as input"
-        yield Finding(what, "use event time, and remove order", ("window",))
-    if emission.late_rows == "count":
-        what = 'engine="native" runs on Spark\'s own operators, which have no retractions'
-        yield Finding(what, "remove engine", ("engine", "emit", "window"))

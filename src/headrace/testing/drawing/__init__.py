@@ -17,11 +17,11 @@ from headrace.explain.svg.writer import render
 from headrace.explain.timelines.layout import panel_of
 from headrace.explain.timelines.recording import Recording
 from headrace.steps.joins.sides import TwoInputs
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.drawing.joins import JoinRecorder
 from headrace.testing.drawing.recorder import WindowRecorder, step_to_draw
 from headrace.testing.transcripts.case import Case, read_file
 from headrace.testing.transcripts.runner import test_session
+from headrace.windows.declare import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,8 +13,6 @@ from headrace.steps.base import Node
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import describe_columns
 from headrace.steps.joins.sides import TwoInputs
-from headrace.steps.stateful.describe import describe_emission, describe_window
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Instant, Output, show
@@ -34,6 +32,7 @@ from headrace.testing.transcripts.script import (
 )
 from headrace.testing.transcripts.values import micros_of_plain
 from headrace.windows import Landmark, Trailing, Window
+from headrace.windows.declare import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,9 +194,9 @@ def _ends(window: Window) -> Ends:
 
 def _declaration(node: WindowAggregate) -> str:
     phrases = [
-        describe_window(node.window),
+        node.window.describe(),
         *([f"by {describe_columns(node.keys)}"] if node.keys else []),
-        *describe_emission(node.emission, node.window),
+        *node.emission.describe(node.window.on_time),
         describe_columns(node.aggregates),
     ]
     return f"{node.name}: {' · '.join(phrases)}"

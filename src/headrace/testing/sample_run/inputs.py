@@ -1,4 +1,4 @@
-"""The inputs of a test run: JSON lines for each source, lookup table and table of rules.
+"""The inputs of a test run: JSON lines for each source, table and table of rules.
 
 A blank line starts the next micro-batch. A line is a row. For a source that decodes records it can be any
 record: text, or a JSON string, which stands for a record with line breaks.
@@ -18,8 +18,8 @@ from headrace.plan.graph import Graph
 from headrace.schemas.datatypes import Array, DataType, Decimal, Map, Struct
 from headrace.schemas.fields import Schema
 from headrace.steps.endpoints.source import Source
+from headrace.steps.endpoints.table import TableReader
 from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.rows.lookup import Lookup
 from headrace.testing.transcripts.script import decodes, schema_of
 from headrace.testing.transcripts.values import record_of, row_of
 from headrace.yaml.errors import ErrorCollector, raise_problem
@@ -65,10 +65,10 @@ def _inputs(graph: Graph) -> Iterator[tuple[Any, Kind, Mapping[str, Any]]]:
     for source in graph.of(Source):
         added = dict.fromkeys(source.connector.metadata_columns, "text")
         yield source, "source", example_of(schema_of(source)) | added
-    for lookup in graph.of(Lookup):
-        if isinstance(lookup.table, Connector) and not isinstance(lookup.table, Memory):
-            keys = dict.fromkeys(lookup.on, "text")
-            yield lookup, "table", example_of(lookup.schema) if lookup.schema is not None else keys
+    for reader in graph.of(TableReader):
+        if isinstance(reader.table, Connector) and not isinstance(reader.table, Memory):
+            keys = dict.fromkeys(reader.on, "text")
+            yield reader, "table", example_of(reader.schema) if reader.schema is not None else keys
     for rules in graph.of(MatchRules):
         if isinstance(rules.table, Connector):
             yield rules, "rules", {"id": "large", "steps": [{"large": "amount > 100"}], "within": "1 hour"}

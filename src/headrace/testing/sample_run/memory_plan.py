@@ -17,8 +17,8 @@ from headrace.schemas.fields import Schema
 from headrace.steps.base import Node
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
+from headrace.steps.endpoints.table import TableReader
 from headrace.steps.patterns.match_rules import MatchRules
-from headrace.steps.rows.lookup import Lookup
 from headrace.testing.sample_run.inputs import Line, parse, place_of, read_object
 from headrace.testing.transcripts.script import decodes, record_format, schema_of
 from headrace.testing.transcripts.values import micros_of_plain
@@ -48,12 +48,12 @@ def with_memory(graph: Graph, lines: Mapping[str, Lines], directory: Path) -> Gr
     replaced: dict[type[Node], Callable[[Any, Lines], Node]] = {
         Source: _source,
         Sink: lambda node, _: replace(node, connector=Memory()),
-        Lookup: _lookup,
         MatchRules: lambda node, own: _rules(node, own, directory),
     }
     nodes: dict[str, Node] = {}
     for node in graph:
-        replacement = replaced.get(type(node), lambda node, _: node)
+        kept = _table_reader if isinstance(node, TableReader) else lambda node, _: node
+        replacement = replaced.get(type(node), kept)
         nodes[node.name] = errors.attempt(replacement, node, lines.get(node.name, ())) or node
     errors.raise_any()
     return Graph(graph.name, nodes, graph.places)
@@ -81,20 +81,13 @@ def _with_metadata(node: Source, lines: Lines) -> Schema:
     return Schema((*own.fields, *Schema.of(added).fields)) if added else own
 
 
-def _lookup(node: Lookup, lines: Lines) -> Lookup:
+def _table_reader(node: TableReader, lines: Lines) -> Node:
     if not isinstance(node.table, Connector) or isinstance(node.table, Memory):
         return node
     rows = [read_object(node.name, line) for line in _require(node.name, lines)]
     names = dict.fromkeys(name for row in rows for name in row)
     schema = node.schema or Schema.of({name: type_of([row.get(name) for row in rows]) for name in names})
-    whole: dict[str, Any] = {
-        "load": "table",
-        "refresh": None,
-        "cache": None,
-        "ttl": None,
-        "concurrency": None,
-    }
-    return replace(node, table=Memory(rows=rows), format=None, schema=schema, **whole)
+    return node.with_rows(rows, schema)
 
 
 def _rules(node: MatchRules, lines: Lines, directory: Path) -> MatchRules:

@@ -17,7 +17,7 @@ from ruamel.yaml.nodes import MappingNode, Node
 from headrace import statements, yaml
 from headrace.connectors.files import Files
 from headrace.plan.graph import Graph
-from headrace.steps.rows.lookup import Lookup
+from headrace.steps.endpoints.table import TableReader
 from headrace.streams.pipeline import Pipeline, collecting
 from headrace.testing.transcripts.script import Contents, Expect, Line, Restart, Rows, Rules, Watermark
 from headrace.testing.transcripts.script_reading import read_script
@@ -213,11 +213,11 @@ def _pipeline(value: Value, node: Any, file: str, name: str) -> Pipeline:
 
 
 def _find_tables(graph: Graph, value: Value, file: str) -> Graph:
-    """Take lookup files from the pipeline's directory if they are not in the working directory."""
+    """Take the files of tables from the pipeline's directory if they are not in the working directory."""
     directory = (Path(file).parent / value.text).parent if isinstance(value, Scalar) else Path(file).parent
-    tables = [(node, node.table) for node in graph.of(Lookup) if isinstance(node.table, Files)]
+    tables = [(node, node.table) for node in graph.of(TableReader) if isinstance(node.table, Files)]
     moved = [
-        replace(node, table=table.model_copy(update={"path": str(directory / str(table.path))}))
+        replace(node, table=table.model_copy(update={"path": str(directory / str(table.path))}))  # type: ignore[call-arg]
         for node, table in tables
         if table.input_problem() and (directory / str(table.path)).exists()
     ]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import DocumentError, HeadraceError
+from headrace.lowering.code.aggregates import as_aggregate_error
 from headrace.lowering.decode import as_source_error
-from headrace.lowering.windows.python_aggregates import as_aggregate_error
 from headrace.spark.session import open_session
 from headrace.steps.endpoints.sink import Sink
 from headrace.testing.transcripts import SUFFIXES

@@ -99,7 +99,7 @@ def _step_fields(name: str, entry: Mapping[str, Any]) -> tuple[FormField, ...]:
         key
         for model in applying
         for key, field in model.field_names().items()
-        if model.model_fields[field].is_required()
+        if model.__pydantic_fields__[field].is_required()
     }
     addable = [
         model.key for model in STEPS if model.slot.name != "OPERATION" and not _has_slot(model, applying)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from headrace.connectors import registry
 from headrace.connectors.base import Connector
 from headrace.dashboard.editor.schema_tree import object_of, walk
+from headrace.yaml.entries import STEPS
 
 Section = Literal["sources", "steps", "sinks"]
 _GENERATOR = {
@@ -45,6 +46,11 @@ def _step(group: str, kind: str, title: str, **entry: Any) -> PaletteItem:
     return PaletteItem("steps", kind, group, title, about, content, re.sub(r"\W+", "_", title.lower()))
 
 
+def _features(group: str) -> list[PaletteItem]:
+    entries = [(model, model.palette) for model in STEPS if model.palette and model.palette.group == group]
+    return [_step(group, model.key, entry.title, **entry.content) for model, entry in entries]
+
+
 def _about(path: tuple[str, ...]) -> str:
     texts = [option["description"] for option in walk(path) if "description" in option]
     return str(texts[-1]).partition("\n")[0] if texts else ""
@@ -69,13 +75,7 @@ def palette() -> tuple[PaletteItem, ...]:
         _step("Time and state", "event_time", "Event time"),
         _step("Time and state", "ingestion_time", "Ingestion time", ingestion_time=True),
         _step("Time and state", "processing_time", "Processing time", processing_time=True),
-        _step(
-            "Time and state",
-            "window_aggregate",
-            "Window",
-            window={"tumbling": "10 minutes"},
-            aggregate={"n": "count(*)"},
-        ),
+        *_features("Time and state"),
         _step("Time and state", "aggregate", "Running aggregate", aggregate={"n": "count(*)"}),
         _step("Time and state", "distinct", "Distinct"),
         _step("Time and state", "latest", "Latest rows", key_by=None, latest={}),
@@ -84,7 +84,7 @@ def palette() -> tuple[PaletteItem, ...]:
         _step("Patterns", "match_rules", "Pattern rules", match_rules={"rules": "rules.yaml"}),
         _step("Join", "join", "Join", join={"within": "10 minutes"}),
         _step("Join", "join_as_of", "Join as of"),
-        _step("Join", "lookup", "Lookup", lookup={"files": {}}),
+        *_features("Join"),
         _step("Python", "map", "Map"),
         _step("Python", "flat_map", "Flat map"),
         _step("Python", "filter", "Filter in Python"),

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.connectors.memory import Memory
+from headrace.lowering.dispatch import lower
 from headrace.lowering.expressions import drop_hidden, hidden_columns
 from headrace.lowering.lowering import Lowering
-from headrace.lowering.nodes import lower
 from headrace.lowering.sources import BatchInputs
 from headrace.plan.graph import Graph
 from headrace.runtime.virtual_time import NUMBER, Feed, collect, number_rows

@@ -17,13 +17,13 @@ from headrace.steps.facts import CHANGE
 from headrace.steps.rows.event_time import ClockTime
 from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.retractions import has_retractions
 from headrace.testing.transcripts.results.outputs import Output, show
 from headrace.triggers import AfterCount, AfterWatermark, Emission, InSequence, Repeatedly
 from headrace.windows import Session, Trailing
+from headrace.windows.declare import WindowAggregate
 
 PANE = "pane"
 _REMOVES = ("update_before", "delete")
@@ -74,11 +74,12 @@ def obstacle(graph: Graph, ref: Ref) -> str:
 def emits_all(emission: Emission) -> bool:
     """Return true if the trigger emits every row of a window.
 
-    >>> from headrace.triggers import after_count, emission, repeatedly
-    >>> emits_all(emission(early=after_count(10))), emits_all(emission(trigger=repeatedly(after_count(10))))
+    >>> from headrace.triggers import after_count, repeatedly
+    >>> tens = after_count(10)
+    >>> emits_all(Emission.create(early=tens)), emits_all(Emission.create(trigger=repeatedly(tens)))
     (True, False)
     """
-    trigger = emission.trigger
+    trigger = emission.firing
     if isinstance(trigger, InSequence):
         *before, last = trigger.triggers
         complete = (part == AfterCount(1) or isinstance(part, AfterWatermark) for part in before)

@@ -12,23 +12,23 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import TranscriptError
+from headrace.lowering.code.aggregates import error_label, fold_rows
 from headrace.lowering.expressions import column
 from headrace.lowering.patterns.match_recognize import Expressions
 from headrace.lowering.patterns.matches import match_driver
-from headrace.lowering.windows.operator import WindowDriver, declaration
-from headrace.lowering.windows.python_aggregates import error_label, fold_rows
 from headrace.plan.graph import Graph
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import Opaque, PythonFold
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Output, rows_of
 from headrace.testing.transcripts.runs.batches import Batches
 from headrace.testing.transcripts.runs.inputs import Input
 from headrace.testing.transcripts.script import Rows, only, output_of, schema_of
 from headrace.windows import Delta, Landmark, Punctuation, Window
+from headrace.windows.declare import WindowAggregate
+from headrace.windows.lower import WindowDriver, declaration
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,9 +14,9 @@ from headrace.steps.facts import plain_column
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.event_time import EventTime
-from headrace.steps.stateful.window import WindowAggregate
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.script import Restart, decodes, schema_of
+from headrace.windows.declare import WindowAggregate
 
 PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"})
 """Types with the same values in scripts, Python and results; other types need Spark and Arrow."""
@@ -47,7 +47,7 @@ def _plain_time(node: EventTime) -> bool:
 
 
 def _plain_window(node: WindowAggregate) -> bool:
-    return node.emission.late_rows == "divert" and _columns(node.keys)
+    return not node.native and _columns(node.keys)
 
 
 def _plain_match(node: Match) -> bool:

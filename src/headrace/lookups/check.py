@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from headrace.connectors.base import Connector, Load
+from headrace.connectors.base import Connector
 from headrace.steps.traits import Finding
 
 if TYPE_CHECKING:
-    from headrace.steps.rows.lookup import Lookup
+    from headrace.lookups.declare import Lookup
 
 _KEY_OPTIONS = ("cache", "ttl", "concurrency")
-_WORDS = {
-    "how": ("inner", "left"),
-    "load": get_args(Load),
-    "on_miss": (None, "null", "drop", "dead_letter"),
-}
 
 
 def check_loading(node: Lookup) -> Iterator[Finding]:
     """Yield the problems of a lookup's options."""
-    for option, words in _WORDS.items():
-        if getattr(node, option) not in words:
-            known = ", ".join(word for word in words if word)
-            yield _finding(option, f"expected {option} to be one of {known}, got {getattr(node, option)!r}")
     yield from _check_table(node)
     for option in _KEY_OPTIONS if node.load == "table" else ():
-        if getattr(node, option) is not None:
+        if getattr(node, option) != getattr(type(node), option):
             yield _finding(option, f'`{option}` is an option of load="key"', "remove it, or set load='key'")
     if node.load == "key" and node.refresh is not None:
         yield _finding(
@@ -35,10 +26,6 @@ def check_loading(node: Lookup) -> Iterator[Finding]:
         )
     if node.how == "inner" and node.on_miss == "null":
         yield _finding("on_miss", '`how="inner"` drops rows without a match', 'use how="left" for nulls')
-    for option, least in (("cache", 0), ("concurrency", 1), ("refresh", 1), ("ttl", 1)):
-        value = getattr(node, option)
-        if value is not None and (not isinstance(value, int) or value < least):
-            yield _finding(option, f"expected `{option}` of at least {least}, got {value!r}")
 
 
 def _check_table(node: Lookup) -> Iterator[Finding]:
@@ -51,7 +38,7 @@ def _check_table(node: Lookup) -> Iterator[Finding]:
         yield Finding(
             f"{table.kind} does not support lookups", "use files, sqlite or a DataFrame", ("on", "lookup")
         )
-    elif node.load in get_args(Load) and node.load not in table.loads:
+    elif node.load not in table.loads:
         other = next(iter(table.loads))
         ways = {"table": "held whole", "key": "read by key"}
         yield _finding("load", f"a table of {table.kind} cannot be {ways[node.load]}", f'set load="{other}"')

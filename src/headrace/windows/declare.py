@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, replace
 from math import gcd
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from headrace.durations import text
 from headrace.steps.base import MAIN, Plan, out_of_order
 from headrace.steps.expression_checks import check_aggregates, check_expressions
 from headrace.steps.expressions import (
-    Named,
     PythonFold,
     describe_columns,
     describe_keys,
@@ -23,63 +22,107 @@ from headrace.steps.expressions import (
     stable_texts,
 )
 from headrace.steps.facts import Change, Facts, late_facts
-from headrace.steps.grammar.step import Inputs, StepModel
-from headrace.steps.grammar.triggers import EmitValue
+from headrace.steps.grammar.declaration import Input, StepNode, declare
+from headrace.steps.grammar.problems import expect
+from headrace.steps.grammar.step import PaletteEntry
 from headrace.steps.grammar.values import Aggregates, KeyColumns, Length
-from headrace.steps.grammar.windows import WindowValue
 from headrace.steps.keyed import KeyedNode
-from headrace.steps.stateful.describe import describe_emission, describe_window
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
-from headrace.steps.stateful.window_checks import check_emission, check_ttl, late_trigger, moving_bounds
 from headrace.steps.tables.changelog import row_columns
-from headrace.steps.tables.retractions import (
-    check_window,
-    describe_removal,
-    has_retractions,
-    keeps_rows,
-    with_kept_values,
-)
+from headrace.steps.tables.retractions import describe_retractions, has_retractions, with_kept_values
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_arrival_order, note_unrouted
-from headrace.triggers import Emission, uses_clock
-from headrace.windows import Global, Landmark, Session, Sliding, Trailing, Tumbling, Window, state_ttl
+from headrace.windows import (
+    AnyWindow,
+    Global,
+    Landmark,
+    Session,
+    Sliding,
+    Trailing,
+    Tumbling,
+)
+from headrace.windows.check import (
+    check_emission,
+    check_native,
+    check_retractions,
+    check_ttl,
+    late_trigger,
+    moving_bounds,
+)
+from headrace.windows.triggers import Emission, uses_clock
 
 Engine: TypeAlias = Literal["kernel", "native"]
 """Where a window is aggregated: in the kernel of Headrace, or by Spark's own operator."""
 
 
-@dataclass(frozen=True)
-class WindowAggregate(KeyedNode):
+def _require_millisecond(ttl: Length) -> Length:
+    if ttl < 1000:  # the resolution of the watermark
+        raise expect("a millisecond or more")
+    return ttl
+
+
+Ttl = Annotated[Length, AfterValidator(_require_millisecond)]
+
+
+@declare
+class WindowAggregate(StepNode, KeyedNode):
     """Aggregates of windows."""
 
-    window: Window
-    emission: Emission
-    aggregates: Named
-    ttl: int | None = None
-    """How long after its last row the state of a key is kept, in microseconds; None: without limit."""
+    input: Input
+    _: KW_ONLY
+    keys: Annotated[KeyColumns, Field(alias="key_by")] = ()
+    window: AnyWindow
+    """Groups by time or by order."""
+    emission: Annotated[Emission, Field(alias="emit")] = Emission()
+    """When windows emit results, and how these refine each other."""
+    ttl: Ttl | None = None
+    """Expires the state of a key this long after its last row."""
+    engine: Engine = "kernel"
+    """`native`: Spark's operator, which drops and counts late rows."""
+    aggregates: Annotated[Aggregates, Field(alias="aggregate")]
+
     verb: ClassVar[str] = "window"
+    key: ClassVar[str] = "aggregate"
+    palette: ClassVar[PaletteEntry] = PaletteEntry(
+        "Time and state", "Window", {"window": {"tumbling": "10 minutes"}, "aggregate": {"n": "count(*)"}}
+    )
     needs_time = True
     accepts_changes = True
+    emits_panes = True
     duplicate_hint: ClassVar[str] = (
         'rename the key or aggregate, such as key_by(of_window="window"); '
         "`window` and `pane` are columns of the results"
     )
 
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        return "aggregate" in keys and "window" in keys
+
+    def __post_init__(self) -> None:
+        """Accept `late_rows="count"`, the spelling of 0.2 for the native engine."""
+        if self.emission.late_rows == "count":
+            object.__setattr__(self, "engine", "native")
+            object.__setattr__(self, "emission", replace(self.emission, late_rows="divert"))
+
     @property
     def native(self) -> bool:
         """True if it runs on Spark's own operators, which drop late rows."""
-        return self.emission.late_rows == "count"
+        return self.engine == "native"
 
     @property
-    def engine(self) -> Engine:
-        return "native" if self.native else "kernel"
+    def subtracts(self) -> bool:
+        """True if its aggregates process a row that a changelog removes.
+
+        Windows whose bounds are not fixed buffer their rows, and the removed row is deleted there.
+        """
+        return isinstance(self.window, Tumbling | Sliding | Global)
 
     @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN,) if self.native else (MAIN, "late")
 
     def fires_by_clock(self, facts: Facts) -> bool:
-        return not self.native and (facts.by_clock or uses_clock(self.emission.trigger))
+        return not self.native and (facts.by_clock or uses_clock(self.emission.firing))
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         if output == "late":
@@ -104,9 +147,11 @@ class WindowAggregate(KeyedNode):
         boundary = (getattr(self.window, field, None) for field in ("when", "of"))
         yield from check_expressions(boundary, columns, "window")
         yield from check_emission(self.window, self.emission)
+        if self.native:
+            yield from check_native(self.window, self.emission)
         yield from check_ttl(self.window, self.ttl)
         if has_retractions(plan.facts(self.input)):
-            yield from check_window(self.window, self.emission, by_clock=plan.facts(self.input).by_clock)
+            yield from check_retractions(self, by_clock=plan.facts(self.input).by_clock)
 
     def warnings(self, plan: Plan) -> Iterator[Finding]:
         if (stale := moving_bounds(self.window, self.emission)) is not None:
@@ -125,13 +170,16 @@ class WindowAggregate(KeyedNode):
         if self.native:
             return Tier("native", 'Spark\'s own window: with engine="native" it drops late rows')
         changes = has_retractions(plan.facts(self.input))
-        removed = [f"removed rows: {describe_removal(self.window, self.aggregates)}"] if changes else []
+        removal = (
+            describe_retractions(self.aggregates) if self.subtracts else "deleted from the buffered rows"
+        )
+        removed = [f"removed rows: {removal}"] if changes else []
         return Tier("kernel", "; ".join([*self._kernel_reasons(), *self._slice_notes(plan), *removed]))
 
     def _kernel_reasons(self) -> Iterator[str]:
         in_spark = isinstance(self.window, Tumbling | Sliding | Session)
         if not in_spark:
-            yield f"Spark has no such window ({describe_window(self.window)})"
+            yield f"Spark has no such window ({self.window.describe()})"
         if not self.emission.fires_once:
             yield "Spark fires a window once"
         if self.emission.mode == "retracting":
@@ -150,7 +198,7 @@ class WindowAggregate(KeyedNode):
 
     def state_bound(self, plan: Plan) -> StateBound:
         behind = out_of_order(plan, self) + self.emission.lateness
-        if has_retractions(plan.facts(self.input)) and not keeps_rows(self.window):
+        if has_retractions(plan.facts(self.input)) and self.subtracts:
             return with_kept_values(self._window_bound(behind), self.aggregates)
         return with_rows_in_state(self._window_bound(behind), self.aggregates)
 
@@ -195,9 +243,10 @@ class WindowAggregate(KeyedNode):
 
     def description(self) -> list[str]:
         return [
-            describe_window(self.window),
+            self.window.describe(),
             describe_keys(self.keys),
-            *describe_emission(self.emission, self.window),
+            *self.emission.describe(self.window.on_time),
+            "late rows are only counted" if self.native else "",
             f"state of a key expires {text(self.ttl)} after its last row" if self.ttl is not None else "",
             describe_columns(self.aggregates),
         ]
@@ -208,10 +257,10 @@ class WindowAggregate(KeyedNode):
             "window": self.window,
             "keys": stable_names(self.keys),
             "aggregates": stable_texts(self.aggregates),
-            "trigger": emission.trigger,
+            "trigger": emission.firing,
             "lateness": emission.lateness,
             "mode": emission.mode,
-            "late_rows": emission.late_rows,
+            "late_rows": "count" if self.native else "divert",
             "ttl": self.ttl,
         }
 
@@ -222,47 +271,3 @@ class WindowAggregate(KeyedNode):
             return columns
         conditions = [str(getattr(self.window, name, None) or "") for name in ("when", "of")]
         return find_columns(columns, [*stable_texts(self.keys), *stable_texts(self.aggregates), *conditions])
-
-
-class WindowAggregateModel(StepModel):
-    """`window`, `emit` and `aggregate` in a document."""
-
-    node = WindowAggregate
-    key = "aggregate"
-    keys: KeyColumns = Field(default=(), alias="key_by")
-    window: WindowValue = Field(description="Groups by time or by order")
-    emission: EmitValue = Field(
-        default=Emission(),
-        alias="emit",
-        description="When windows emit results, and how these refine each other",
-    )
-    ttl: Length | None = Field(
-        default=None, description="Expires the state of a key this long after its last row"
-    )
-    engine: Engine = Field(
-        default="kernel", description="`native`: Spark's operator, which drops and counts late rows"
-    )
-    aggregates: Aggregates = Field(alias="aggregate")
-
-    def build(self, name: str, inputs: Inputs) -> WindowAggregate:
-        """Return the node of the step."""
-        values = self.values()
-        if values.pop("engine") == "native":
-            values["emission"] = replace(self.emission, late_rows="count")
-        return WindowAggregate(name, inputs.refs[0], **values)
-
-    @classmethod
-    def from_values(cls, source: Any) -> Self:
-        """Return the model of a node."""
-        if not source.native:
-            return super().from_values(source)
-        model = super().from_values(replace(source, emission=replace(source.emission, late_rows="divert")))
-        return model.model_copy(update={"engine": "native"})
-
-    def check(self) -> None:
-        state_ttl(None if self.ttl is None else text(self.ttl))
-
-    @classmethod
-    def applies(cls, keys: Mapping[str, Any]) -> bool:
-        """True with a window."""
-        return "aggregate" in keys and "window" in keys

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import AggregateError, PlanError, Problem
 from headrace.lowering.code.shipping import is_installed
-from headrace.steps.expressions import PythonFold
+from headrace.steps.expressions import Named, PythonFold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -24,28 +24,27 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from headrace.aggregates import Aggregate
-    from headrace.steps.stateful.window import WindowAggregate
 
 _ERROR_PREFIX = "headrace aggregate"
 _FAILURE = re.compile(rf"{_ERROR_PREFIX} \[(?P<step>.*?)\] (?P<what>.*)")
 
 
-def fold_results(frame: DataFrame, node: WindowAggregate) -> DataFrame:
+def fold_results(frame: DataFrame, step: str, aggregates: Named) -> DataFrame:
     """Return the panes of a step with the results of Python aggregates instead of their lists."""
-    for name, item in node.aggregates:
+    for name, item in aggregates:
         if isinstance(item, PythonFold):
-            frame = frame.withColumn(name, _result(F.col(f"`{name}`"), node.name, name, item.aggregate))
+            frame = frame.withColumn(name, _result(F.col(f"`{name}`"), step, name, item.aggregate))
     return frame
 
 
-def check_picklable(where: str, node: WindowAggregate) -> None:
+def check_picklable(where: str, aggregates: Named) -> None:
     """Check that Python aggregates can be sent to executors.
 
     Raises:
         PlanError: an aggregate cannot be pickled.
     """
     problems = []
-    for name, item in node.aggregates:
+    for name, item in aggregates:
         if isinstance(item, PythonFold):
             try:
                 _register_modules(item.aggregate)

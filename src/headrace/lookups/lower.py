@@ -6,23 +6,34 @@ selects their output.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.connectors.base import Connector
 from headrace.connectors.flatten import quote_name
+from headrace.connectors.lookups import LookupContext
 from headrace.errors import PlanError, Problem
 from headrace.functions.failures import REASON, rename_reserved
+from headrace.lookups.declare import Lookup
+from headrace.lookups.snapshots import Snapshots
+from headrace.lookups.worker import NO_COLUMNS, LookupTask, lookup_function
+from headrace.lowering.counts import Counts
+from headrace.lowering.dispatch import EpochStep, lower, select_output
 from headrace.lowering.expressions import HIDDEN, hidden_columns, visible_columns
-from headrace.lowering.lookups.worker import NO_COLUMNS, LookupTask, lookup_function
+from headrace.lowering.sources import read_table
+from headrace.lowering.tables.changes import new_rows
 from headrace.spark.gateway import java_column, kernel
 
 if TYPE_CHECKING:
-    from headrace.lowering.counts import Counts
+    from headrace.connectors.lookups import KeyTable
+    from headrace.lowering.lowering import Lowering
+    from headrace.lowering.sources import StreamInputs
     from headrace.steps.base import Ref
-    from headrace.steps.rows.lookup import Lookup
 
 MATCH = f"{HIDDEN}match"
 """The matching table row, a struct; null if there is none."""
@@ -30,6 +41,46 @@ MATCHED = f"{HIDDEN}matched"
 _FOUND = f"{HIDDEN}found"
 _KEY_TYPES = ("string", "varchar", "char", "tinyint", "smallint", "int", "bigint", "date", "boolean")
 """Types whose text format is the same in Spark and in every database."""
+
+
+class QueryLookup(EpochStep):
+    """A lookup in one query: its counters, and the task of the Python workers that read the table, if any."""
+
+    def __init__(self, node: Lookup, inputs: StreamInputs) -> None:
+        self.counts = None if node.miss == "null" else Counts(inputs.spark)
+        self.task: LookupTask | None = None
+        self._snapshots: Snapshots | None = None
+        if not isinstance(node.table, Connector):
+            return
+        if node.load == "key":
+            context = LookupContext(node.name, node.on, node.schema, node.concurrency)
+            self.task = _task(node, node.table.key_table(context), node.cache, node.ttl / 1e6)
+        elif node.refresh is not None and inputs.checkpoint is not None:
+            read = partial(read_table, inputs.spark, inputs.pipeline, node)
+            directory, changed = inputs.checkpoint / "lookups" / node.name, node.table.content_version
+            seconds = node.refresh / 1e6
+            self._snapshots = Snapshots(node.name, directory, read, node.on, seconds, version_of=changed)
+            self.task = _task(node, self._snapshots.table(node.table_name), 0, 0.0)
+
+    def enter(self, epoch: int) -> None:
+        if self._snapshots is not None:
+            self._snapshots.enter(epoch)
+
+
+def _task(node: Lookup, table: KeyTable, cache: int, ttl: float) -> LookupTask:
+    return LookupTask(uuid.uuid4().hex, node.name, len(node.on), table, cache, ttl)
+
+
+@lower.register(Lookup)
+def _lookup(node: Lookup, lowering: Lowering) -> DataFrame:
+    frame, where = new_rows(node, node.input, lowering), lowering.graph.where(node)
+    inputs = lowering.inputs
+    lookup = inputs.once(node.name, lambda: QueryLookup(node, inputs))
+    if lookup.task is None:
+        rows = join_table(frame, node, inputs.table(node), where)
+    else:
+        rows = read_by_key(frame, node, lookup.task, where)
+    return apply_on_miss(node, rows, lookup.counts)
 
 
 def join_table(frame: DataFrame, node: Lookup, table: DataFrame, where: str) -> DataFrame:
@@ -64,8 +115,8 @@ def apply_on_miss(node: Lookup, rows: DataFrame, counts: Counts | None) -> DataF
     return _unpack(rows.where(matched) if node.miss == "drop" else rows)
 
 
-def lookup_output(node: Lookup, ref: Ref, rows: DataFrame) -> DataFrame:
-    """Return one output of a lookup."""
+@select_output.register(Lookup)
+def _output(node: Lookup, ref: Ref, rows: DataFrame) -> DataFrame:
     if MATCHED not in rows.columns:
         return rows
     if not ref.output:

@@ -1,1 +1,0 @@
-"""Lookups: rows of a table joined to a stream, natively or in Python workers."""

@@ -1,1 +1,0 @@
-"""Lowering of windows to the kernel or to Spark's operators; aggregates in Python."""
