@@ -247,8 +247,8 @@ class _Join:
             "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing}}
         )
         result = (*(relation.columns or ()), *added, *(column for column in columns if column not in keys))
-        found = replace(relation, ref=step, columns=result)
-        return replace(self.source, relation=found, scope=self.both)
+        joined = replace(relation, ref=step, columns=result)
+        return replace(self.source, relation=joined, scope=self.both)
 
     def _add(self, options: Mapping[str, Any]) -> Source:
         """Add the step of a join, whose columns get names of their own if both sides have them."""

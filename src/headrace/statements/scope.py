@@ -58,10 +58,10 @@ class Scope:
     def owner(self, column: exp.Column) -> str | None:
         """Return the relation that a column belongs to; None if it is unknown or not certain."""
         if column.table:
-            found = [known for known in self.relations if known.lower() == column.table.lower()]
+            names = [known for known in self.relations if known.lower() == column.table.lower()]
         else:
-            found = [known for known in self.relations if self._in(known, column.name) is not None]
-        return found[0] if len(found) == 1 else None
+            names = [known for known in self.relations if self._in(known, column.name) is not None]
+        return names[0] if len(names) == 1 else None
 
     def star(self, table: str = "") -> list[tuple[str, str]]:
         """Return names and expressions of all columns, or of those of one relation."""
@@ -119,8 +119,10 @@ class Scope:
         return quote(self.renamed[key]) if key is not None else self.relations[relation].find(name)
 
     def _any(self, name: str, column: exp.Column) -> str:
-        found = {known: text for known in self.relations if (text := self._in(known, name)) is not None}
-        certain = {k: t for k, t in found.items() if self.relations[k].columns is not None} or found
+        expressions = {known: text for known in self.relations if (text := self._in(known, name)) is not None}
+        certain = {
+            k: t for k, t in expressions.items() if self.relations[k].columns is not None
+        } or expressions
         if len(set(certain.values())) > 1:
             names = " and ".join(f"`{known}`" for known in certain)
             raise refuse(

@@ -171,15 +171,15 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     case = read_mapping(tree, expected="a case", hint=_HINT)
     errors = ErrorCollector()
     reject_unknown(case, KEYS, "a case", errors)
-    given = "sql" if "sql" in case else "pipeline"
-    for key in ("name", given, "script"):
+    source = "sql" if "sql" in case else "pipeline"
+    for key in ("name", source, "script"):
         if key not in case:
             errors.add(case.where, f"`{key}` of the case is missing", _HINT)
     if "sql" in case and "pipeline" in case:
         errors.add(case.key_at("sql"), "expected either `pipeline` or `sql`, got both", "remove one")
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
-    if given == "sql":
+    if source == "sql":
         graph = _sql_pipeline(case["sql"], name)._plan()
     else:
         graph = _find_tables(
