@@ -28,7 +28,7 @@ def test_exception_in_a_python_udf_keeps_its_reason_and_has_no_internal_frames(
     )
     assert "test_failures.py" in str(caught.value)
     frames = traceback.extract_tb(caught.value.__traceback__)
-    assert [frame.name for frame in frames[1:]] == ["run"]
+    assert [frame.name for frame in frames[1:]] == ["call"]  # the decorator of public verbs
 
 
 def test_value_that_cannot_be_cast_is_reported_with_the_step_and_its_expression(

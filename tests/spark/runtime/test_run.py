@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace import Pipeline, connect, windows
+from headrace.checkpoints.owner import read_owner, write_owner
 from headrace.connectors.failpoints import Crash, arm
 from headrace.errors import DecodeError, HeadraceError, OptionError, PlanError
 
@@ -156,6 +157,7 @@ def test_pending_firing_of_a_killed_run_happens_in_the_next_run(spark: SparkSess
     assert read_columns(tens, "n") == [(1,), (2,)]
     assert read_columns(minutes, "n") == []
     (bench.directory / "checkpoint" / "drained").unlink()
+    write_owner(bench.directory / "checkpoint", read_owner(bench.directory / "checkpoint"))
     bench.run(until="drained")
     assert read_columns(tens, "n") == [(1,), (1,), (2,)]
     assert read_columns(minutes, "n") == [(1,), (3,)]
