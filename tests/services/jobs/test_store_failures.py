@@ -101,6 +101,7 @@ def test_a_store_that_is_away_is_unavailable_without_its_address(
         assert client.get("/api/v1/health").status_code == 200
         server.stop()
         try:
+            wait_until(lambda: client.get("/api/v1/health").status_code == 503)  # its processes are ending
             answer = client.get("/api/v1/health", headers=headers)
             assert answer.status_code == 503
             assert "the store cannot be reached" in answer.json()["detail"]
