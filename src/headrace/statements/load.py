@@ -295,6 +295,11 @@ class _ScriptBuilder:
             raise refuse(insert.sink.where, f"unknown sink `{insert.sink}`", hint)
         number = len(self._inserts.setdefault(sink, [])) + 1
         create = self._sinks[sink]
+        if insert.columns and len(insert.columns) < len(create.columns):
+            names = ", ".join(column.name.text for column in create.columns)
+            raise refuse(
+                insert.sink.where, "the INSERT leaves out columns of the sink", f"insert all of {names}"
+            )
         name = f"{sink}_rows" if number == 1 else f"{sink}_rows{number}"
         columns = [column.text for column in insert.columns] or [
             column.name.text for column in create.columns

@@ -118,6 +118,9 @@ class Grouping:
                     "group by window_start, window_end",
                 )
             window = relation.window.document
+            if relation.window.session and keys:
+                what = "the sessions of SESSION(...) are those of all rows, not of each key"
+                raise refuse(builder.where, what, "write GROUP BY card, session(ts, INTERVAL '5' MINUTES)")
         return cls(tuple(keys), window, relation.ref, texts)
 
     def names(self, name: str) -> bool:
@@ -203,7 +206,9 @@ def _spec(kind: str, lengths: list[int], place: str) -> dict[str, Any]:
             if more[0] == first
             else {"sliding": {"size": more[0], "every": first}}
         )
-    return {"landmark": {"reset": more[0], "step": first}}
+    raise refuse(
+        place, "CUMULATE is not supported", "use TUMBLE with EMIT EARLY EVERY and the step as its period"
+    )
 
 
 def _length(node: exp.Expr, place: str) -> int:
