@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
+from headrace.sql.shape import is_aggregate
 from headrace.statements import joins, ranks, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
-from headrace.statements.scope import Scope, is_aggregate
+from headrace.statements.scope import Scope
 from headrace.statements.syntax import Emit, Select, parse_query
 from headrace.statements.tokens import Script
 from headrace.steps.facts import CHANGE

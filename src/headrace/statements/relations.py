@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Changes = Literal["none", "table"]
@@ -68,9 +68,6 @@ class Relation:
 
     def is_clock(self, name: str) -> bool:
         return name.lower() in {clock.lower() for clock in self.clock}
-
-    def with_columns(self, columns: Iterable[str], **changes: Any) -> Relation:
-        return replace(self, columns=tuple(columns), **changes)
 
 
 WINDOW_FORMULAS = {

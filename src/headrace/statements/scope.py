@@ -146,15 +146,3 @@ def _raw(text: str) -> exp.Expr:
     from sqlglot import expressions as exp
 
     return exp.Var(this=text)
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Return True if a node is a call of an aggregate function."""
-    from sqlglot import expressions as exp
-
-    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
-        name = node.name.lower()
-        return spark_functions().get(_FUNCTIONS.get(name, name), False)
-    if isinstance(node, exp.AggFunc):
-        return True
-    return isinstance(node, exp.Func) and spark_functions().get(node.sql_name().lower(), False)
