@@ -154,6 +154,7 @@ def test_an_idle_connection_makes_room_for_a_new_one(url: str, monkeypatch: pyte
 
 def test_a_connection_is_refused_if_all_others_are_in_use(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(connections, "HEADER_SECONDS", TIMEOUT)
     stream = REQUEST.replace(b"health", b"live") + b"\r\n"
     with connected(url) as first, connected(url) as second:
         for client in (first, second):

@@ -369,10 +369,10 @@ def test_damaged_slot_is_accepted_only_after_a_power_failure(
 def test_damage_after_the_log_was_opened_is_found_by_the_read(tmp_path: Path) -> None:
     log = WriteAheadLog(tmp_path, SMALL)
     log.append([Message(b"a"), Message(b"b")])
-    log.append([Message(b"c")])
+    log.append([Message(b"the third message")])
     (path,) = segments(tmp_path)
     content = path.read_bytes()
-    path.write_bytes(content.replace(b"c", b"C"))
+    path.write_bytes(content.replace(b"third", b"THIRD"))
     assert len(list(log.read(0, 2))) == 1
     with pytest.raises(DamagedFileError, match=r"damaged at byte \d+: the messages from 2 on cannot be read"):
         list(log.read(0, 3))
