@@ -116,9 +116,20 @@ def parse_statement(cursor: Cursor) -> Statement:
     if cursor.take("INSERT"):
         return _insert(cursor)
     if cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("("):
-        return Query(tuple(cursor.tokens), where)
+        return _query(cursor, where)
     hint = "statements begin with CREATE, INSERT INTO, SELECT or SET"
     return cursor.fail(f"expected a statement, got `{cursor.tokens[0].text}`", hint)
+
+
+def _query(cursor: Cursor, where: str) -> Query | Insert:
+    """Return a query; `SELECT ... INTO sink FROM ...` of Azure Stream Analytics is an `INSERT`."""
+    cursor.until("INTO")
+    if cursor.current is None:
+        return Query(tuple(cursor.tokens), where)
+    before = cursor.tokens[: cursor.position]
+    cursor.take("INTO")
+    sink = placed(cursor, cursor.name("the name of a sink"))
+    return Insert(sink, (), (*before, *cursor.tokens[cursor.position :]))
 
 
 def placed(cursor: Cursor, token: Token) -> Placed:
@@ -157,7 +168,7 @@ def _create(cursor: Cursor) -> Statement:
     return _relation(cursor, _KINDS[kind])
 
 
-def _relation(cursor: Cursor, kind: str) -> Create:
+def _relation(cursor: Cursor, kind: str) -> Create | CreateView:
     name = placed(cursor, cursor.name(f"the name of the {kind}"))
     columns: list[ColumnDefinition] = []
     watermark: Watermark | None = None
@@ -181,6 +192,8 @@ def _relation(cursor: Cursor, kind: str) -> Create:
     if cursor.take("AS"):
         query = _rest(cursor)
     _expect_end(cursor)
+    if query and not options and not columns and kind != "sink":  # ksqlDB
+        return CreateView(name, query)
     if not options:
         cursor.fail(f"the {kind} `{name}` has no connector", "add WITH (connector = 'kafka', ...)")
     return Create(kind, name, tuple(columns), watermark, key, options, query)  # type: ignore[arg-type]

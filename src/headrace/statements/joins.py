@@ -12,6 +12,7 @@ from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
 from headrace.statements.scope import Scope
+from headrace.statements.spellings import Bounds, find_bounds
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -88,7 +89,12 @@ def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[ex
         for column in join.args.get("using") or ()
     ]
     if side == "inner":
-        from_where = [condition for condition in where if _uses(condition, both, name)]
+        from_where = [
+            condition
+            for condition in where
+            if find_bounds(condition, name, list(source.scope.relations), place) is not None
+            or _uses(condition, both, name)
+        ]
         on += from_where
         where[:] = [condition for condition in where if condition not in from_where]
     conditions = _classify(on, both, name, right)
@@ -138,6 +144,10 @@ def _classify(conditions: list[exp.Expr], both: Scope, name: str, right: Relatio
     windows: set[str] = set()
     others: list[exp.Expr] = []
     for condition in conditions:
+        others_of = [known for known in both.relations if known != name]
+        if (bounds := find_bounds(condition, name, others_of, both.place)) is not None:
+            lower, upper = _narrow((lower, upper), bounds)
+            continue
         if isinstance(condition, exp.EQ) and (sides := _sides(condition, both, name)) is not None:
             left_node, right_node = sides
             column = right_node.name.lower() if isinstance(right_node, exp.Column) else ""
@@ -148,11 +158,17 @@ def _classify(conditions: list[exp.Expr], both: Scope, name: str, right: Relatio
                 pairs.append((both.text(left_node), both.text(right_node)))
                 continue
         if (bounds := _bounds(condition, both, name)) is not None:
-            lower = bounds[0] if lower is None else lower if bounds[0] is None else max(lower, bounds[0])
-            upper = bounds[1] if upper is None else upper if bounds[1] is None else min(upper, bounds[1])
+            lower, upper = _narrow((lower, upper), bounds)
             continue
         others.append(condition)
     return _Conditions(tuple(pairs), (lower, upper), bool(windows), tuple(others))
+
+
+def _narrow(bounds: Bounds, more: Bounds) -> Bounds:
+    """Return the bounds that satisfy both conditions."""
+    lowest = [bound for bound in (bounds[0], more[0]) if bound is not None]
+    highest = [bound for bound in (bounds[1], more[1]) if bound is not None]
+    return max(lowest, default=None), min(highest, default=None)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import DocumentError, Problem
 from headrace.sql.parsing import describe_fault
+from headrace.statements.spellings import move_within
 from headrace.statements.tokens import Cursor, Script
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
         what = f"expected a query, got `{tokens[0].text}`"
         raise DocumentError([Problem(script.place(tokens[0]), what, "such as SELECT * FROM tx")])
     body, emit = _split_emit(script, list(tokens))
-    words = _prepare(script, body)
+    words = _prepare(script, move_within(script, body))
     try:
         trees = Dialect.get_or_raise("spark").parser().parse(words, script.text)
     except ParseError as error:

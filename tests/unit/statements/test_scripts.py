@@ -98,6 +98,49 @@ def test_a_query_and_its_steps_are_the_same_plan(query: str, steps: str) -> None
     assert problems_of(graph) == []
 
 
+BOUNDED = (
+    "  'v:join': {from: bid, join: {with: click, on: {auction: auction}, how: inner, within: WITHIN, "
+    "select: {auction: left.auction, price: left.price, ts: left.ts, c_auction: right.auction, at: right.at}}}\n"
+    "  v: {from: 'v:join', select: {price: price, at: at}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("join", "within"),
+    [
+        ("JOIN click c WITHIN 10 SECONDS ON b.auction = c.auction", "[-10 seconds, 10 seconds]"),
+        ("JOIN click c WITHIN (1 MINUTE, 2 HOURS) ON b.auction = c.auction", "[-1 minute, 2 hours]"),
+        (
+            "JOIN click c WITHIN 1 HOUR GRACE PERIOD 1 DAY ON b.auction = c.auction WHERE c.at < b.ts",
+            "[-1 hour, -1 microsecond]",
+        ),
+        (
+            "JOIN click c ON b.auction = c.auction AND DATEDIFF(second, b, c) BETWEEN 0 AND 10",
+            "[0 seconds, 10 seconds]",
+        ),
+        (
+            "JOIN click c ON b.auction = c.auction AND DATEDIFF(minute, c, b) BETWEEN -1 AND 2",
+            "[-2 minutes, 1 minute]",
+        ),
+    ],
+)
+def test_joins_of_ksqldb_and_azure_have_bounds_of_event_times(join: str, within: str) -> None:
+    query = f"CREATE VIEW v AS SELECT b.price, c.at FROM bid b {join};"
+    assert dict(script(query).nodes) == dict(document(BOUNDED.replace("WITHIN", within)).nodes)
+
+
+def test_a_table_as_query_of_ksqldb_is_a_view() -> None:
+    query = "AS SELECT auction FROM bid WHERE price > 5;"
+    assert dict(script(f"CREATE STREAM v {query}").nodes) == dict(script(f"CREATE VIEW v {query}").nodes)
+
+
+def test_select_into_of_azure_is_an_insert() -> None:
+    sink = "CREATE SINK out WITH (connector = 'memory');"
+    into = script(f"{sink} SELECT auction INTO out FROM bid WHERE price > 5;")
+    insert = script(f"{sink} INSERT INTO out SELECT auction FROM bid WHERE price > 5;")
+    assert dict(into.nodes) == dict(insert.nodes)
+
+
 def test_inserts_into_one_sink_are_a_union_in_the_columns_of_the_sink() -> None:
     graph = script(
         """
@@ -190,6 +233,14 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
         ("SET 'speed' = '3'", "unknown setting `speed`"),
         ("CREATE FUNCTION f AS 'm:f'", "functions of Python in queries are not supported"),
         ("CREATE VIEW v AS SELECT 'open FROM bid", "this quote is not closed"),
+        (
+            "CREATE VIEW v AS SELECT b.price FROM bid b JOIN click c WITHIN ON b.auction = c.auction;",
+            "expected a duration and ON after WITHIN",
+        ),
+        (
+            "CREATE VIEW v AS SELECT b.price FROM bid b JOIN click c WITHIN 5 apples ON b.auction = c.auction;",
+            "expected a duration after WITHIN, got `5 apples`",
+        ),
     ],
 )
 def test_a_statement_that_cannot_become_steps_is_an_error_with_its_place(text: str, problem: str) -> None:
