@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
+from headrace.analytics.declare import detect_node
+from headrace.analytics.detectors import Detector
 from headrace.durations import Duration
 from headrace.errors import MovedVerbError, OptionError, require_choice
 from headrace.patterns.building import Pattern
@@ -139,6 +141,43 @@ class TimedVerbs(Stage):
             timeouts=timeouts,
         )
         return Matches(self._pipeline, self._pipeline._add(node))
+
+    @verb()
+    def detect(
+        self,
+        name: str,
+        detector: Detector,
+        /,
+        *,
+        on: str | Sequence[str] | None = None,
+        warm_up: int | None = None,
+        order: Order = "event_time",
+    ) -> TimedResult:
+        """Compare each row of a key with the earlier ones: the row with a score, and whether it is anomalous.
+
+        A row has the columns of the input, `score` from 0 to 1, `expected`, `low`, `high`, `anomalous` and
+        `reason`. A row without a value has no score and is not learned. Without `key_by`, all rows are
+        compared in a single task. The state of a key never expires.
+
+        Args:
+            name: the step's name.
+            detector: from `detectors`.
+            on: the column or the expression that is compared; several for `half_space_trees`.
+            warm_up: the number of rows of a key that are only learned, with score 0; default: that of the
+                detector.
+            order: `"arrival"` processes rows in arrival order; then no row is late.
+
+        >>> from headrace import Pipeline, connect, detectors
+        >>> schema = "station string, value double, ts timestamp"
+        >>> rows = Pipeline("p").read("rows", connect.memory(), schema=schema).event_time("ts")
+        >>> spikes = rows.key_by("station").detect("spikes", detectors.quantile(q=0.999), on="value")
+        >>> spikes.where("anomalous")
+        <spikes:where of p>
+        """
+        from headrace.streams.results import TimedResult
+
+        node = detect_node(name, self._ref, self._keys, detector, on=on, warm_up=warm_up, order=order)
+        return TimedResult(self._pipeline, self._pipeline._add(node))
 
     @verb()
     def match_rules(
