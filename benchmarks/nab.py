@@ -24,6 +24,8 @@ from headrace.detectors import Detector
 
 FALSE_POSITIVE = 0.11
 """The weight of a false positive in the standard profile."""
+DIGITS = 12
+"""The decimal places of scores, as in the published results; more would separate scores next to 1."""
 PROBATION, PROBATION_ROWS = 0.15, 5000
 """The share of a file that has no verdict, of at most so many rows."""
 
@@ -123,7 +125,7 @@ def read_scores(directory: Path, count: int) -> list[float]:
                 scores[result["n"]] = result["score"]
     if len(scores) != count:
         raise SystemExit(f"expected {count} scores, got {len(scores)}")
-    return [scores[n] for n in range(count)]
+    return [round(scores[n], DIGITS) for n in range(count)]
 
 
 def write_scores(path: Path, rows: Sequence[Row], scores: Sequence[float]) -> None:

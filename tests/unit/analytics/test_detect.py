@@ -39,15 +39,21 @@ def build(detector: Any, **options: Any) -> Pipeline:
         (lambda: detectors.quantile(q=1.5), "quantile: q: expected a number between 0 and 1, got 1.5"),
         (lambda: detectors.quantile(q=0.4), "quantile: expected `q` above 0.5, got 0.4"),
         (lambda: detectors.quantile(side="up"), "quantile: side: expected one of both, high, low, got 'up'"),  # type: ignore[arg-type]
-        (lambda: detectors.threshold(), "threshold: expected `high` or `low`"),
-        (lambda: detectors.threshold(high=1, low=2), "threshold: expected `high` to be at least `low`, got 1 and 2"),
+        (detectors.threshold, "threshold: expected `high` or `low`"),
+        (
+            lambda: detectors.threshold(high=1, low=2),
+            "threshold: expected `high` to be at least `low`, got 1 and 2",
+        ),
         (
             lambda: detectors.threshold(high=10, low=0, hysteresis=6),
             "threshold: hysteresis 6 leaves no normal value",
         ),
         (lambda: detectors.ewma(alpha=0), "ewma: alpha: expected a weight above 0, at most 1, got 0"),
         (lambda: detectors.z_score(limit=-1), "z_score: limit: expected a number above 0, got -1"),
-        (lambda: detectors.missing("0 seconds"), "missing: duration: expected a duration above zero, got '0 seconds'"),
+        (
+            lambda: detectors.missing("0 seconds"),
+            "missing: duration: expected a duration above zero, got '0 seconds'",
+        ),
         (lambda: detectors.multi_scale(scales=[5, 1]), "multi_scale: expected ascending scales, got 5, 1"),
         (
             lambda: detectors.half_space_trees(height=20),
@@ -86,7 +92,7 @@ def test_a_detector_that_does_not_fit_its_columns_is_a_plan_error(
 def test_a_detector_needs_time() -> None:
     rows = Pipeline("p").read("rows", connect.memory(), schema="k string, v double")
     with pytest.raises(OptionError, match="event_time"):
-        rows.key_by("k").detect("found", detectors.z_score(), on="v")
+        rows.key_by("k").detect("found", detectors.z_score(), on="v")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +101,11 @@ def test_a_detector_needs_time() -> None:
         ("z_score", {"on": "v"}, "`found`: expected a detector, got 'z_score'"),
         (detectors.missing("1 hour"), {"on": "v"}, "`found`: `missing` compares no column"),
         (detectors.z_score(), {"warm_up": -1}, "`found`: warm_up: expected a number of at least 0, got -1"),
-        (detectors.z_score(), {"order": "ts"}, "`found`: order: expected one of event_time, arrival, got 'ts'"),
+        (
+            detectors.z_score(),
+            {"order": "ts"},
+            "`found`: order: expected one of event_time, arrival, got 'ts'",
+        ),
     ],
 )
 def test_an_invalid_argument_is_an_error_with_the_name_of_the_step(
@@ -111,7 +121,7 @@ def test_a_column_named_score_is_a_plan_error() -> None:
     rows.detect("found", detectors.z_score(), on="v").write("out", connect.memory())
     with pytest.raises(PlanError, match="score") as raised:
         rows._pipeline.check()
-    assert raised.value.problems[0].hint == "rename the column before the detector, which adds it"
+    assert raised.value.problems[0].hint == "rename the column before the step, which adds it"
 
 
 DETECTORS = [
@@ -154,7 +164,11 @@ def test_all_detectors_are_tested() -> None:
         ("{mad: {on: v, row: 3}}", "unknown key `row` in the detector `mad`", "did you mean `rows`?"),
         ("{mad: {on: v, rows: many}}", "expected a whole number of rows, 1 or more, got `many`", ""),
         ("mad", "expected the keys of detect, got `mad`", "such as {quantile"),
-        ("{ensemble: {detectors: []}}", "expected a list of detectors, got an empty list", "such as {ensemble"),
+        (
+            "{ensemble: {detectors: []}}",
+            "expected a list of detectors, got an empty list",
+            "such as {ensemble",
+        ),
     ],
 )
 def test_a_wrong_document_is_an_error_with_its_place(options: str, problem: str, hint: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from headrace import triggers, windows
+from headrace import detectors, triggers, windows
 from headrace.lookups.declare import Lookup
 from headrace.steps.grammar.declaration import Declaration
 from headrace.steps.grammar.values import Length
@@ -36,6 +36,19 @@ VERBS: list[tuple[Callable[..., Any], type[Declaration]]] = [
     (triggers.in_sequence, triggers.InSequence),
     (triggers.repeatedly, triggers.Repeatedly),
     (triggers.or_finally, triggers.OrFinally),
+    (detectors.threshold, detectors.Threshold),
+    (detectors.rate_of_change, detectors.RateOfChange),
+    (detectors.missing, detectors.Missing),
+    (detectors.z_score, detectors.ZScore),
+    (detectors.ewma, detectors.Ewma),
+    (detectors.quantile, detectors.Quantile),
+    (detectors.mad, detectors.Mad),
+    (detectors.seasonal, detectors.Seasonal),
+    (detectors.windowed_gaussian, detectors.WindowedGaussian),
+    (detectors.half_space_trees, detectors.HalfSpaceTrees),
+    (detectors.adwin, detectors.Adwin),
+    (detectors.page_hinkley, detectors.PageHinkley),
+    (detectors.multi_scale, detectors.MultiScale),
 ]
 """Verbs and their models."""
 

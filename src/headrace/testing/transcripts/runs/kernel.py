@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from headrace.analytics.declare import Detect
-from headrace.analytics.lower import detect_driver
+from headrace.analytics.declare import InOrderNode
+from headrace.analytics.lower import annotation_driver
 from headrace.errors import TranscriptError
 from headrace.lowering.code.aggregates import error_label, fold_rows
 from headrace.lowering.expressions import column
@@ -152,8 +152,8 @@ def _runner(spark: SparkSession, graph: Graph) -> Run:
     if isinstance(step, WindowAggregate):
         return _window_runner(spark, schema, step)
     columns = _columns_of(spark, schema)
-    if isinstance(step, Detect):
-        return detect_driver(columns, step.key_names, step.options).run
+    if isinstance(step, InOrderNode):
+        return annotation_driver(columns, step.key_names, step).run
     if isinstance(step, RowPattern):
         return Expressions(columns, step).driver(step.clause).run
     return match_driver(columns, step.key_names, cast("Any", step)).run
