@@ -1,10 +1,10 @@
-"""Steps that process the rows of each key in order: detectors, smoothing and alerts."""
+"""Detectors, smoothing and alerts, which process the rows of each key in order; and expectations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, fields, replace
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from annotated_types import Ge
 from pydantic import Field
@@ -14,21 +14,33 @@ from headrace.analytics.detectors import AnyDetector, Detector, Missing
 from headrace.analytics.smoothing import AnySmoothing, Smoothing
 from headrace.durations import Duration, text
 from headrace.errors import OptionError
-from headrace.steps.base import MAIN, Plan, Ref, out_of_order
+from headrace.functions.failures import REASON, rename_reserved
+from headrace.steps.base import DEAD_LETTERS, MAIN, Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_expressions
 from headrace.steps.expressions import Named, describe_keys, find_columns, stable_names, stable_texts
 from headrace.steps.facts import Facts, late_facts
 from headrace.steps.grammar.declaration import Choice, Declaration, Input, StepNode, declare
 from headrace.steps.grammar.kinds import KindKeys
 from headrace.steps.grammar.step import PaletteEntry
-from headrace.steps.grammar.values import Condition, KeyColumns, Names, PositiveLength, Text
+from headrace.steps.grammar.values import (
+    Condition,
+    Expected,
+    KeyColumns,
+    NamedExpressions,
+    Names,
+    PositiveLength,
+    Text,
+)
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
-from headrace.steps.unrouted import note_stateful
+from headrace.steps.unrouted import note_stateful, note_unrouted
 from headrace.windows import Order
 
 ALERT = ("state", "since", "severity")
 """The columns that an alert adds to a row."""
+OnFail = Literal["dead_letter", "drop", "warn", "fail"]
+VIOLATED = "violated"
+"""The column of dead letters with the names of the violated rules."""
 T = TypeVar("T", bound=Declaration)
 VERDICT = ("score", "expected", "low", "high", "anomalous", "reason")
 """The columns that a detector adds to a row."""
@@ -290,6 +302,68 @@ class Alert(StepNode, InOrderNode):
             "repeat": self.options.repeat,
             "order": self.options.order,
         }
+
+
+@declare
+class Expect(StepNode):
+    """Passes on the rows that satisfy all rules."""
+
+    input: Input
+    _: KW_ONLY
+    rules: Annotated[NamedExpressions, Expected("names and conditions", "such as {amount: amount >= 0}")]
+    """Names and conditions; a null condition is a violation."""
+    on_fail: OnFail = "dead_letter"
+    """`dead_letter`, `drop`, `warn` or `fail` for a row that violates a rule."""
+
+    verb: ClassVar[str] = "expect"
+    key: ClassVar[str] = "expect"
+    nested: ClassVar[bool] = True
+    label: ClassVar[str] = "expect"
+    example: ClassVar[str] = "such as {rules: {amount: amount >= 0}, on_fail: dead_letter}"
+    palette: ClassVar[PaletteEntry] = PaletteEntry(
+        "Analytics", "Expect", {"expect": {"rules": {"present": "id is not null"}}}
+    )
+
+    def __post_init__(self) -> None:
+        """Require conditions."""
+        if not self.rules:
+            raise OptionError("expected at least one rule", hint='such as positive="amount > 0"')
+        for name, condition in self.rules:
+            if not isinstance(condition, str) or not condition.strip():
+                hint = 'such as positive="amount > 0"'
+                raise OptionError(f"{name}: expected a condition in Spark SQL, got {condition!r}", hint=hint)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, DEAD_LETTERS) if self.on_fail == "dead_letter" else (MAIN,)
+
+    @property
+    def drops_rows(self) -> bool:  # type: ignore[override]
+        return self.on_fail in ("dead_letter", "drop")
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if output != DEAD_LETTERS:
+            return inputs[0]
+        columns = inputs[0].columns
+        if columns is None:
+            return Facts()
+        return Facts(columns=(*rename_reserved(columns, (REASON, VIOLATED)), REASON, VIOLATED))
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        conditions = (condition for _, condition in self.rules)
+        yield from check_expressions(conditions, plan.facts(self.input).columns, "expect")
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
+
+    def description(self) -> list[str]:
+        failed = {
+            "dead_letter": "other rows go to .dead_letters",
+            "drop": "other rows are dropped and counted",
+            "warn": "other rows are counted",
+            "fail": "another row stops the run",
+        }
+        return [*(f"{name}: {condition}" for name, condition in self.rules), failed[self.on_fail]]
 
 
 def detect_node(

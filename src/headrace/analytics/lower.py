@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.analytics.declare import Alert, Detect, DetectOptions, InOrderNode, Smooth
 from headrace.analytics.detectors import Detector, Ensemble
+from headrace.analytics.expectations import check_rules as check_rules  # registers the lowering of Expect
 from headrace.lowering.dispatch import lower
 from headrace.lowering.expressions import HIDDEN, add_keys, spelled_name
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
