@@ -253,7 +253,7 @@ class AlertOptions(Declaration):
 
 
 @declare
-class Alert(StepNode, InOrderNode):
+class AlertRows(StepNode, InOrderNode):
     """Makes one row of each change of a key between firing and resolved."""
 
     input: Input
@@ -428,14 +428,14 @@ def alert_node(
     repeat: Duration | None = None,
     group: str | Sequence[str] | None = None,
     order: Order = "event_time",
-) -> Alert:
+) -> AlertRows:
     """Return the node of an alert.
 
     Raises:
         OptionError: an option has an invalid value.
     """
     values = (when, resolve, severity, repeat, group, order)
-    return Alert(name, ref, keys=keys, options=_options(f"`{name}`", AlertOptions, *values))
+    return AlertRows(name, ref, keys=keys, options=_options(f"`{name}`", AlertOptions, *values))
 
 
 def _options(where: str, kind: type[T], *values: Any) -> T:

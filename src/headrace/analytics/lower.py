@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.analytics.declare import Alert, Detect, DetectOptions, InOrderNode, Smooth
+from headrace.analytics.declare import AlertRows, Detect, DetectOptions, InOrderNode, Smooth
 from headrace.analytics.detectors import Detector, Ensemble
 from headrace.analytics.expectations import check_rules as check_rules  # registers the lowering of Expect
 from headrace.lowering.dispatch import lower
@@ -72,7 +72,7 @@ def add_inputs(frame: DataFrame, node: InOrderNode) -> DataFrame:
     if isinstance(node, Smooth):
         value = F.col(quote_name(str(node.options.method.on))).cast("double")
         return frame.withColumn(f"{HIDDEN}on", value)
-    assert isinstance(node, Alert)
+    assert isinstance(node, AlertRows)
     options = node.options
     resolves = F.lit(True) if options.resolve is None else F.expr(options.resolve)
     return frame.withColumns(
@@ -92,7 +92,7 @@ def _step(ready: DataFrame, keys: Sequence[str], node: InOrderNode, time: Time) 
     if isinstance(node, Smooth):
         method = {"kind": node.options.method.kind, **_fields(node.options.method)}
         return steps.SmoothStep.apply(rows, json.dumps({**common, "column": node.added, "method": method}))
-    assert isinstance(node, Alert)
+    assert isinstance(node, AlertRows)
     group = [spelled_name(ready, name) for name in node.options.group or ()]
     members = {"keys": group, "members": list(keys)} if group else {"members": []}
     options = {"severity": node.options.severity, "repeat": node.options.repeat}

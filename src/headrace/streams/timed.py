@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
 from headrace.analytics.declare import alert_node, detect_node, smooth_node
-from headrace.analytics.detectors import Detector
-from headrace.analytics.smoothing import Smoothing
+from headrace.detectors import Detector
 from headrace.durations import Duration
 from headrace.errors import MovedVerbError, OptionError, require_choice
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Skip
 from headrace.patterns.elements import Within as PatternWithin
 from headrace.schemas.fields import Schema
+from headrace.smoothing import Smoothing
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, key_expressions
 from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join

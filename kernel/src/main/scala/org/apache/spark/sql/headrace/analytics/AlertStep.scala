@@ -77,11 +77,11 @@ final class AlertMatcher(step: AlertStep) extends Matcher {
       memory.firing += member
       if (!wasFiring) {
         memory.since = time
-        report(memory, row, time, AlertMatcher.Firing, out)
+        report(memory, row, time, AlertMatcher.FiringState, out)
       } else if (step.repeat != Long.MaxValue && time - memory.reported >= step.repeat)
-        report(memory, row, time, AlertMatcher.Repeated, out)
+        report(memory, row, time, AlertMatcher.RepeatState, out)
     } else if (isTrue(row, resolveAt) && memory.firing.remove(member) && memory.firing.isEmpty)
-      report(memory, row, time, AlertMatcher.Resolved, out)
+      report(memory, row, time, AlertMatcher.ResolvedState, out)
   }
 
   override def advance(key: InternalRow, memory: AlertMemory, time: Long, out: StepOutput): Unit = ()
@@ -113,7 +113,7 @@ final class AlertMatcher(step: AlertStep) extends Matcher {
 }
 
 object AlertMatcher {
-  private val Firing = UTF8String.fromString("firing")
-  private val Repeated = UTF8String.fromString("repeated")
-  private val Resolved = UTF8String.fromString("resolved")
+  private val FiringState = UTF8String.fromString("firing")
+  private val RepeatState = UTF8String.fromString("repeated")
+  private val ResolvedState = UTF8String.fromString("resolved")
 }
