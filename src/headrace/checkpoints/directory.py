@@ -54,7 +54,7 @@ class PipelineDirectory:
             pipeline: the name of the pipeline.
             path: the directory; default: `.headrace/<pipeline>`.
             fresh: move a directory with a checkpoint aside and start with an empty one.
-            session: the pipeline object that a temporary checkpoint belongs to: the checkpoint of another
+            session: the rows in memory that a temporary checkpoint belongs to: the checkpoint of another
                 one, or one that was drained, is removed.
 
         Raises:
@@ -108,7 +108,7 @@ class PipelineDirectory:
 
         Args:
             pipeline: the name of the pipeline.
-            session: the pipeline object that a new checkpoint belongs to, if it is temporary.
+            session: the rows in memory that a new checkpoint belongs to, if it is temporary.
 
         Raises:
             OptionError: a run cannot use it; the lock is released.

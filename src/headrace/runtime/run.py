@@ -53,7 +53,7 @@ def start(
         options: the options of the run.
         on_phase: called with each phase of the start, such as `STARTING_SPARK`.
         on_note: called with each line about a fresh start.
-        session: the pipeline object that a temporary checkpoint belongs to; empty for a checkpoint that is
+        session: the rows in memory that a temporary checkpoint belongs to; empty for a checkpoint that is
             kept.
     """
     if not graph.sinks:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from headrace.connectors.base import Connector, Guarantee
+from headrace.connectors.memory import Memory
 from headrace.durations import Duration
 from headrace.errors import HeadraceError, OptionError, PlanError, Problem, clean_traceback
 from headrace.formats import Format
@@ -74,8 +74,6 @@ class Pipeline:
         self._nodes: dict[str, Node] = {}
         self._places: dict[str, str] = {}
         self._problems: list[Problem] = []
-        self._session = uuid4().hex
-        """The owner of the checkpoint if all sources and sinks are in memory."""
         self._declared_run: DeclaredRun | None = None
         """The call of `run` in a file that the command line has loaded."""
         collected = _collected.get()
@@ -337,7 +335,7 @@ class Pipeline:
             guarantee: reject the plan if its sources and sinks provide less; default: the best guarantee
                 that they provide.
             checkpoint: the checkpoint directory; default: `.headrace/<name>`. Without it, a pipeline whose
-                sources and sinks are all in memory starts over in each process, and after a drain.
+                sources and sinks are all in memory starts over with new memory connectors and after a drain.
             master: the Spark master; default: `local[*]`.
             conf: Spark settings.
         """
@@ -400,8 +398,10 @@ class Pipeline:
         return start(self._plan(), options, session=self._session_of(checkpoint, standby=standby))
 
     def _session_of(self, checkpoint: str | Path | None, *, standby: bool) -> str:
-        """Return the owner of a checkpoint that nothing can resume from; empty if it is kept."""
-        return self._session if checkpoint is None and not standby and is_in_memory(self._graph) else ""
+        """Return the rows in memory that a temporary checkpoint belongs to; empty if it is kept."""
+        if checkpoint is not None or standby or not is_in_memory(self._graph):
+            return ""
+        return " ".join(sorted(each.store_id for each in self._graph.connectors if isinstance(each, Memory)))
 
     def _repr_html_(self) -> str:
         from headrace.explain.graph_svg import graph_image

@@ -113,6 +113,11 @@ class Memory(Connector):
         """Remove all rows and epochs. Do not call this while a pipeline runs."""
         self._store.clear()
 
+    @property
+    def store_id(self) -> str:
+        """The id of the rows, which no other process has."""
+        return self._store.id
+
     def remove_rows_of(self, pipeline: str, sink: str) -> None:
         """Remove all rows if no other sink has written any."""
         with self._store.lock:

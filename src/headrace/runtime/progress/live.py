@@ -30,7 +30,7 @@ def run_with_progress(graph: Graph, options: RunOptions, *, session: str = "") -
     Args:
         graph: the plan.
         options: the options of the run.
-        session: the pipeline object that a temporary checkpoint belongs to.
+        session: the rows in memory that a temporary checkpoint belongs to.
 
     Raises:
         KeyboardInterrupt: the second Ctrl-C.
