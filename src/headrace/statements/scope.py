@@ -44,28 +44,43 @@ class Scope:
         Raises:
             DocumentError: no relation has it, or several have.
         """
-        name, table = column.name, column.table
-        relation_name = next((known for known in self.relations if known.lower() == table.lower()), None)
-        if table and relation_name is not None:
+        first, *rest = (part.name for part in column.parts)
+        relation_name = self._relation_of(column)
+        if relation_name is not None:
+            name, *fields = rest
             expression = self._in(relation_name, name)
             if expression is None:
-                raise self._unknown(column, f"{table}.{name}", self.relations[relation_name].visible())
-            return expression
-        if table:  # a field of a column: window.start
-            return f"{self._any(table, column)}.{quote(name)}"
-        return self._any(name, column)
+                raise self._unknown(column, f"{first}.{name}", self.relations[relation_name].visible())
+            return ".".join([expression, *map(quote, fields)])
+        return ".".join([self._any(first, column), *map(quote, rest)])  # fields: window.start
+
+    def knows(self, column: exp.Column) -> bool:
+        """Return True if a relation of this scope has the column."""
+        relation_name = self._relation_of(column)
+        if relation_name is not None:
+            return self._in(relation_name, column.parts[1].name) is not None
+        return any(self._in(known, column.parts[0].name) is not None for known in self.relations)
+
+    def _relation_of(self, column: exp.Column) -> str | None:
+        """Return the relation that qualifies a column, if any."""
+        first, *rest = (part.name.lower() for part in column.parts)
+        return next((known for known in self.relations if rest and known.lower() == first), None)
 
     def owner(self, column: exp.Column) -> str | None:
         """Return the relation that a column belongs to; None if it is unknown or not certain."""
-        if column.table:
-            names = [known for known in self.relations if known.lower() == column.table.lower()]
-        else:
-            names = [known for known in self.relations if self._in(known, column.name) is not None]
+        if (qualified := self._relation_of(column)) is not None:
+            return qualified
+        name = column.parts[0].name
+        names = [known for known in self.relations if self._in(known, name) is not None]
         return names[0] if len(names) == 1 else None
 
     def star(self, table: str = "") -> list[tuple[str, str]]:
         """Return names and expressions of all columns, or of those of one relation."""
-        names = [known for known in self.relations if not table or known.lower() == table.lower()]
+        names = [
+            known
+            for known, relation in self.relations.items()
+            if (known.lower() == table.lower() if table else not relation.hidden)
+        ]
         return [
             (column, self._in(name, column) or quote(column))
             for name in names
