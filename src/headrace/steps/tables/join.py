@@ -11,7 +11,7 @@ from pydantic import Field
 from headrace.durations import text
 from headrace.errors import require_choice
 from headrace.steps.base import MAIN, Plan, Ref, out_of_order
-from headrace.steps.expression_checks import check_pair_expressions
+from headrace.steps.expression_checks import check_named_pairs, check_pair_expressions
 from headrace.steps.expressions import Expression, describe_columns, expression_of, stable_text
 from headrace.steps.facts import CHANGE, Facts, late_facts
 from headrace.steps.grammar.values import Reference
@@ -126,7 +126,7 @@ class TableJoin(JoinOn):
         yield from unknown_columns((key for key, _ in self.on), left.columns, "left key", ("on", "join"))
         yield from unknown_columns((key for _, key in self.on), right.columns, "right key", ("on", "join"))
         sides = self.sides(plan)
-        yield from check_pair_expressions((item for _, item in self.select or ()), sides, "select")
+        yield from check_named_pairs(self.select or (), sides, "select")
         yield from check_pair_expressions([self.where], sides, "where")
         yield from self._check_selected_sides()
         if self.at == "event_time" and left.timed and right.timed and left.by_clock != right.by_clock:
