@@ -85,7 +85,7 @@ def build(
     name, right = builder.relation(join.this)
     if name in source.scope.relations:
         raise refuse(place, f"two streams are called `{name}`", "give one of them another alias")
-    both = Scope({**source.scope.relations, name: right}, source.scope.renamed, place)
+    both = _both(source, name, right, place)
     on = _flatten(join.args["on"]) if join.args.get("on") is not None else []
     on += [_equal(column.name, source.scope, name) for column in join.args.get("using") or ()]
     if side == "inner" and pushes:
@@ -110,21 +110,27 @@ def build(
     if not follows and version is None and not conditions.same_window and (lower is None or upper is None):
         conditions = _classify(on, both, name, right, by_time=False)
     step = _Join(builder, source, name, right, both, side, conditions, place)
+    using = [column.name for column in join.args.get("using") or ()]
     if version is not None:
-        return step.with_version(version)
+        return step.with_shared(using, step.with_version(version))
     if conditions.bounds == (None, None) and not conditions.same_window:
-        return step.filtered(where if pushes else []).regular()
+        return step.with_shared(using, step.filtered(where if pushes else []).regular())
     if side == "inner":  # what the step of the join does not compare is filtered after it
         where += conditions.others
         step = replace(step, conditions=replace(conditions, others=()))
-    return step.in_window() if conditions.same_window else step.interval()
+    return step.with_shared(using, step.in_window() if conditions.same_window else step.interval())
+
+
+def _both(source: Source, name: str, right: Relation, place: str) -> Scope:
+    return replace(source.scope, relations={**source.scope.relations, name: right}, place=place)
 
 
 def _equal(column: str, scope: Scope, name: str) -> exp.Expr:
-    """Return the condition of a column in `USING`."""
+    """Return the condition of a column in `USING`: the first relation that has it, and the right side."""
     from sqlglot import expressions as exp
 
-    owner = scope.owner(exp.column(column)) or next(iter(scope.relations))
+    owners = (known for known, relation in scope.relations.items() if relation.find(column) is not None)
+    owner = next(owners, next(iter(scope.relations)))
     return exp.EQ(this=exp.column(column, owner), expression=exp.column(column, name))
 
 
@@ -146,7 +152,7 @@ def live_join(
     place: str,
 ) -> Source:
     """Add the join of the current rows of both sides that satisfy conditions."""
-    both = Scope({**source.scope.relations, name: right}, source.scope.renamed, place)
+    both = _both(source, name, right, place)
     conditions = _classify(on, both, name, right, by_time=False)
     return _Join(builder, source, name, right, both, side, conditions, place).regular()
 
@@ -259,6 +265,19 @@ class _Join:
             step = step._filter_right([c for c in others if self._owners(c) == {self.name}], others)
             step = replace(step, conditions=replace(step.conditions, others=tuple(others)))
         return step
+
+    def with_shared(self, columns: list[str], joined: Source) -> Source:
+        """Return the result of the join with the columns of `USING`, which both sides have."""
+        from sqlglot import expressions as exp
+
+        if not columns or self.side in ("semi", "anti"):
+            return joined
+        merged = dict(joined.scope.merged)
+        for column in columns:
+            own = merged.get(column.lower()) or joined.scope.text(_equal(column, self.source.scope, "").this)
+            other = joined.scope.text(exp.column(column, self.name))
+            merged[column.lower()] = {"right": other, "full": f"coalesce({own}, {other})"}.get(self.side, own)
+        return replace(joined, scope=replace(joined.scope, merged=merged))
 
     def _owners(self, condition: exp.Expr) -> set[str | None]:
         return {None} if has_subquery(condition) else _owners(condition, self.both)
@@ -427,7 +446,8 @@ class _Join:
         if self.side not in ("semi", "anti"):
             relations[self.name] = right
         renamed = {(self.name, column): new for column, new in renames.items()}
-        return Scope(relations, {**self.source.scope.renamed, **renamed}, self.place)
+        names = {**self.source.scope.renamed, **renamed}
+        return replace(self.source.scope, relations=relations, renamed=names, place=self.place)
 
     def _sides(self) -> Scope:
         """Return the names in a condition of a join, over `left` and `right`."""

@@ -139,8 +139,7 @@ class SelectBuilder:
         from sqlglot import expressions as exp
 
         if node.alias_column_names:
-            hint = "name the columns in the query"
-            raise refuse(self.where, "names of columns after an alias are not supported", hint)
+            return node.alias, self._renamed(node)
         if isinstance(node, exp.Subquery):
             alias = node.alias or "subquery"
             inner = self.draft.new_name(self.name, "query")
@@ -154,6 +153,31 @@ class SelectBuilder:
                 self.where, "this item of FROM cannot be read", "read a source, a view or a subquery"
             )
         return node.alias or node.name, self.table(node)
+
+    def _renamed(self, node: exp.Expr) -> Relation:
+        """Return the relation of an item with the names of its columns: `AS t (a, b)`."""
+        names, plain = node.alias_column_names, node.copy()
+        plain.args["alias"].set("columns", None)
+        _, relation = self.relation(plain)
+        columns = relation.visible()
+        if relation.columns is None or len(names) != len(columns):
+            what = f"{len(names)} names for {len(columns)} columns of `{node.alias}`"
+            raise refuse(self.place_of(node), what, "name the columns in the query")
+        renamed = dict(zip(columns, names, strict=True))
+        selected = {renamed[column]: relation.find(column) or column for column in columns}
+        step = self.draft.new_name(self.name, "select")
+        marked = {CHANGE: CHANGE} if relation.marked else {}
+        self.queries.add(step, self.where, {"from": relation.ref, "select": {**selected, **marked}})
+        return replace(
+            relation,
+            ref=step,
+            columns=tuple(names),
+            formulas={},
+            times=tuple(renamed[time] for time in relation.times if time in renamed),
+            key=tuple(renamed[key] for key in relation.key if key in renamed),
+            windowed=False,
+            side_outputs={},
+        )
 
     def table(self, node: exp.Table) -> Relation:
         """Return the relation of a name."""
@@ -404,7 +428,7 @@ class SelectBuilder:
     def _refuse_clauses(self, tree: exp.Select) -> None:
         from sqlglot import expressions as exp
 
-        if (part := tree.find(exp.TableSample, exp.Pivot, exp.Hint)) is not None:
+        if (part := tree.find(exp.TableSample, exp.Pivot)) is not None:
             raise refuse(self.place_of(part), f"{part.key.upper()} is not supported", "leave it out")
         for key, what in (
             ("windows", "WINDOW"),

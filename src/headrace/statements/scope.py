@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import did_you_mean, nearest
@@ -33,6 +33,8 @@ class Scope:
     renamed: Mapping[tuple[str, str], str]
     """The columns of a joined row, by relation and column, if they are not called as in the relation."""
     place: str
+    merged: Mapping[str, str] = field(default_factory=dict)
+    """The columns of `USING`, in lower case, with their expressions: they belong to both sides of a join."""
 
     @classmethod
     def of(cls, name: str, relation: Relation, place: str) -> Scope:
@@ -81,11 +83,16 @@ class Scope:
             for known, relation in self.relations.items()
             if (known.lower() == table.lower() if table else not relation.hidden)
         ]
-        return [
+        items = [
             (column, self._in(name, column) or quote(column))
             for name in names
             for column in self.relations[name].visible()
         ]
+        if table:
+            return items
+        shared = {column.lower(): column for column, _ in reversed(items) if column.lower() in self.merged}
+        first = [(column, self.merged[key]) for key, column in reversed(shared.items())]
+        return [*first, *(item for item in items if item[0].lower() not in self.merged)]
 
     def text(self, node: exp.Expr, replace: Callable[[exp.Expr], str | None] | None = None) -> str:
         """Return an expression in Spark SQL with the columns of this scope.
@@ -134,6 +141,8 @@ class Scope:
         return quote(self.renamed[key]) if key is not None else self.relations[relation].find(name)
 
     def _any(self, name: str, column: exp.Column) -> str:
+        if name.lower() in self.merged:
+            return self.merged[name.lower()]
         expressions = {known: text for known in self.relations if (text := self._in(known, name)) is not None}
         certain = {
             k: t for k, t in expressions.items() if self.relations[k].columns is not None
