@@ -465,8 +465,9 @@ class _Join:
         added = {key: text for key, text in keys.items() if key.lower() not in taken}
         entry: dict[str, Any] = {"from": relation.ref, **({"with_columns": added} if added else {})}
         missing = "null" if self.side == "left" else "drop"
+        where = self._where() if self.conditions.others else {}
         step = self._add_step(
-            "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing}}
+            "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing, **where}}
         )
         result = (*(relation.columns or ()), *added, *(column for column in columns if column not in keys))
         joined = replace(relation, ref=step, columns=result)
@@ -488,12 +489,16 @@ class _Join:
                 **{renames.get(c, c): f"right.{quote(c)}" for c in self.right.columns or ()},
             }
         if self.conditions.others:
-            sides = self._sides()
-            text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
-            join["where"] = Placed(text, sides.place_of(self.conditions.others[0]))
+            join |= self._where()
         step = self._add_step("join", {"from": left_ref, "join": join})
         joined = Relation(step, columns, changes=relation.changes, side_outputs={"late": step})
         return replace(self.source, relation=joined, scope=self._scope(self.right, renames))
+
+    def _where(self) -> dict[str, Any]:
+        """Return the conditions that are not pairs of equal columns, over `left` and `right`."""
+        sides = self._sides()
+        text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
+        return {"where": Placed(text, sides.place_of(self.conditions.others[0]))}
 
     def _with_time(self, relation: Relation) -> Relation:
         """Return the relation with processing time if its event time is that of the clock."""
