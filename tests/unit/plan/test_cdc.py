@@ -154,5 +154,7 @@ def test_changes_without_the_column_change_are_no_table_for_a_join() -> None:
 def test_a_live_join_takes_the_changes_of_a_database_on_the_right_only() -> None:
     pipeline = Pipeline("p")
     prices_of(pipeline).join_table("priced", sales_of(pipeline), on="item", at="live")
-    with pytest.raises(PlanError, match="has the changes of a database, which a live join takes on the right"):
+    with pytest.raises(
+        PlanError, match="has the changes of a database, which a live join takes on the right"
+    ):
         pipeline.check()
