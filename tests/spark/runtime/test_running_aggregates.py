@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from headrace import Pipeline, SourceStream, connect, windows
 from headrace.errors import PlanError
-from headrace.streams.keyed import Updates
+from headrace.streams.tables import Table
 
 SCHEMA = "k string, v int, ts timestamp"
 BATCHES: tuple[list[tuple[str | None, int]], ...] = (
@@ -62,7 +62,7 @@ TWICE: list[tuple[Any, ...]] = [("a", 2), ("b", 2), ("d", 2)]
     ids=["where", "where and select", "with_columns and drop", "rows that begin to satisfy it"],
 )
 def test_rows_that_no_longer_satisfy_a_condition_leave_a_sink_with_a_key(
-    bench: Bench, then: Callable[[Updates], Updates], table_rows: list[Any], all_rows: list[Any]
+    bench: Bench, then: Callable[[Table], Table], table_rows: list[Any], all_rows: list[Any]
 ) -> None:
     table, rows = connect.memory(key=["k"]), connect.memory()
     counts = then(bench.tx.key_by("k").aggregate("counts", n="count(*)"))

@@ -49,7 +49,7 @@ class Latest(KeyedNode):
         if output == "late":
             return late_facts(facts)
         columns = keyed_columns(self.keys, row_columns(facts))
-        table = replace(facts, schema=None, cdc=False, hold=0)
+        table = replace(facts, schema=None, cdc=False, hold=0, fixed=(), keyed=False, grows=False)
         if output == VERSIONS:
             return replace(table, columns=columns, change="none")
         shown = None if columns is None else (*columns, CHANGE)

@@ -65,6 +65,9 @@ class TopN(KeyedNode):
             schema=None,
             cdc=False,
             hold=0,
+            fixed=(),
+            keyed=False,
+            grows=False,
             change="table",
             table_key=(*names_of(self.keys), RANK),
         )
