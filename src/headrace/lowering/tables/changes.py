@@ -129,4 +129,8 @@ def for_sink(frame: DataFrame, key: Sequence[str], mode: WriteMode, *, grows: bo
         return upserts(frame, key)
     if mode == "update":
         return drop_hidden(frame.where(~removes()))
-    return drop_hidden(frame if CHANGE in frame.columns else frame.withColumn(CHANGE, F.col(LABEL)))
+    return drop_hidden(
+        frame
+        if CHANGE in frame.columns
+        else frame.withColumn(CHANGE, F.coalesce(F.col(LABEL), F.lit("insert")))
+    )

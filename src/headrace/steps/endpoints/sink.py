@@ -78,6 +78,11 @@ class Sink(Node):
         used = (name.split(".")[0] for name in getattr(self.connector, "template_columns", ()))
         yield from unknown_columns(used, columns, "template")
 
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        if self.mode == "changes" and not self.connector.row_key:
+            what = "the sink has no key, so it gets every change as a row, with the column `change`"
+            yield Finding(what, "give the sink a key to keep the present rows only", ("mode",))
+
     def _columns(self, plan: Plan) -> tuple[str, ...] | None:
         """Return the columns that it writes, if they are known."""
         facts = plan.facts(self.input)

@@ -35,6 +35,7 @@ final class RunningAggregateStep private (@transient plan: GroupedPlan, spec: Ta
     new StepColumns(raw, added, spec.keys,
       Seq("main" -> StructType(fields :+ StructField(Change.Hidden, StringType))), whole = Some(plan.input))
   }
+  val names: Seq[String] = plan.names
   val rows: TableRows = new TableRows(raw)
   val aggregates: Aggregates = declared.withInput(raw)
   val keyed: Boolean = columns.keys.nonEmpty
@@ -61,6 +62,15 @@ object RunningAggregateStep {
       case (column, i)
           if referenced(i) || internal(column.name) || plan.keys.exists(_.exprId == column.exprId) => column
     }
+  }
+}
+
+private object RunningGroup {
+  /** Reads the row last emitted from stored bytes; null for none. */
+  def lastRow(bytes: Array[Byte], width: Int): UnsafeRow = {
+    val in = new Input(bytes)
+    in.readVarLong(false)
+    if (in.readBoolean()) RowBytes.read(in, width) else null
   }
 }
 
