@@ -60,7 +60,7 @@ def warn_of_unused_state(graph: Graph, directory: Path) -> list[Problem]:
 
 
 def _move_paths(old: str, target: Path) -> None:
-    """Replace the directory of the query in the files in which Spark records the paths of schemas of state."""
+    """Replace the directory of a query in the files in which Spark stores the paths of schemas of state."""
     before, after = (f"/queries/{name}/spark/".encode() for name in (old, target.name))
     for file in metadata_files(target / "spark"):
         sealed = is_sealed(stored := file.read_bytes())
