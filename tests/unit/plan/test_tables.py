@@ -366,7 +366,7 @@ def test_a_join_at_a_moment_needs_key_columns() -> None:
     pipeline = Pipeline("p")
     sales, current = sides(pipeline)
     with pytest.raises(OptionError, match="expected the key columns, got None"):
-        sales.join_table("j", current)
+        sales.join_table("j", current)  # type: ignore[call-overload]
     text = "{from: sales, join: {with: current, at: arrival}}"
     document = f"""
 name: p
