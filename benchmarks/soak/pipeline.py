@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.noop_sink import NoopSink
-from headrace import Pipeline, Processor, connect, patterns, state, timers, triggers, windows
+from headrace import (
+    Pipeline,
+    Processor,
+    connect,
+    detectors,
+    patterns,
+    smoothing,
+    state,
+    timers,
+    triggers,
+    windows,
+)
 from headrace.streams.rows import Rows
 from headrace.streams.timed import TimedStream
 
@@ -82,6 +93,7 @@ def build() -> Pipeline:
         **window_steps(timed),
         **pattern_steps(pipeline, timed),
         **join_steps(timed),
+        **analytic_steps(timed),
     }
     for name, stream in outputs.items():
         stream.write(f"{name}_out", NoopSink())
@@ -131,6 +143,17 @@ def pattern_steps(pipeline: Pipeline, timed: TimedStream) -> dict[str, Rows]:
         "pairs": keyed.match("pairs", low_then_high, within="10 seconds", select=select, timeouts="count"),
         "ruled": keyed.match_rules("ruled", rules=RULES, measures="low double", timeouts="count"),
         "falls": pipeline.sql("falls", FALLS),
+    }
+
+
+def analytic_steps(timed: TimedStream) -> dict[str, Rows]:
+    """Return checked and smoothed rows, and alerts of anomalies."""
+    keyed = timed.key_by("k")
+    spikes = keyed.detect("spikes", detectors.multi_scale(), on="v")
+    return {
+        "checked": timed.expect("checked", low="v < 99"),
+        "smoothed": keyed.smooth("smoothed", smoothing.median(rows=5), on="v"),
+        "alerts": spikes.key_by("k").alert("alerts", when="anomalous", repeat="1 minute"),
     }
 
 

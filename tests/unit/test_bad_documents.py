@@ -443,9 +443,10 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
-        "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
+        "  hint: did you mean `where`? Known: aggregate, alert, changelog, detect, distinct, drop, emit, engine, event_time, "
+        "expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, "
+        "match, match_rules, process, processing_time, route, select, smooth, sql, top_n, ttl, union, where, window, "
+        "with_columns",
     ),
     (
         "two verbs in a step",
@@ -456,8 +457,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "key_by without aggregate",
         step("{from: tx, key_by: card}"),
-        "p.yaml:5:17: `key_by` needs `aggregate` or `join` or `latest` or `match` or `match_rules` or `process` "
-        "or `top_n` in the same step\n"
+        "p.yaml:5:17: `key_by` needs `aggregate` or `alert` or `detect` or `join` or `latest` or `match` or `match_rules` or `process` "
+        "or `smooth` or `top_n` in the same step\n"
         "  hint: such as aggregate: {n: count(*)}",
     ),
     (
@@ -745,8 +746,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown mode of a sink",
         TX + "sinks:\n  out: {from: tx, memory: {}, mode: upsert}\n",
-        "p.yaml:5:37: expected one of append, update, complete, got `upsert`\n"
-        "  hint: Known: append, complete, update",
+        "p.yaml:5:37: expected one of append, update, changes, complete, got `upsert`\n"
+        "  hint: Known: append, changes, complete, update",
     ),
     (
         "several faults at once",
@@ -763,9 +764,10 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
-        "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
+        "  hint: did you mean `where`? Known: aggregate, alert, changelog, detect, distinct, drop, emit, engine, event_time, "
+        "expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, "
+        "match, match_rules, process, processing_time, route, select, smooth, sql, top_n, ttl, union, where, window, "
+        "with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),
@@ -834,7 +836,7 @@ PLANS: list[tuple[str, str, str]] = [
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
         "p.yaml:7:36: `out`: a running aggregate changes its rows, so mode append is not possible\n"
-        '  hint: use mode="update" or "complete"',
+        '  hint: use mode="update", "changes" or "complete"',
     ),
     (
         "distinct on no column",

@@ -123,7 +123,7 @@ class Detect(StepNode, InOrderNode):
     verb: ClassVar[str] = "detect"
     key: ClassVar[str] = "detect"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
-        "Analytics", "Detect anomalies", {"key_by": "key", "detect": {"z_score": {"on": "value"}}}
+        "Analytics", "Detect anomalies", {"key_by": None, "detect": {"z_score": {}}}
     )
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
@@ -191,7 +191,7 @@ class Smooth(StepNode, InOrderNode):
     verb: ClassVar[str] = "smooth"
     key: ClassVar[str] = "smooth"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
-        "Analytics", "Smooth", {"key_by": "key", "smooth": {"median": {"on": "value"}}}
+        "Analytics", "Smooth", {"key_by": None, "smooth": {"median": {}}}
     )
 
     @property
@@ -265,7 +265,7 @@ class AlertRows(StepNode, InOrderNode):
     verb: ClassVar[str] = "alert"
     key: ClassVar[str] = "alert"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
-        "Analytics", "Alert", {"key_by": "key", "alert": {"when": "score > 0.9"}}
+        "Analytics", "Alert", {"key_by": None, "alert": {"when": None}}
     )
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
@@ -320,9 +320,7 @@ class Expect(StepNode):
     nested: ClassVar[bool] = True
     label: ClassVar[str] = "expect"
     example: ClassVar[str] = "such as {rules: {amount: amount >= 0}, on_fail: dead_letter}"
-    palette: ClassVar[PaletteEntry] = PaletteEntry(
-        "Analytics", "Expect", {"expect": {"rules": {"present": "id is not null"}}}
-    )
+    palette: ClassVar[PaletteEntry] = PaletteEntry("Analytics", "Expect", {"expect": {"rules": None}})
 
     def __post_init__(self) -> None:
         """Require conditions."""
