@@ -272,7 +272,7 @@ sinks:
 """
     with pytest.raises(PlanError) as error:
         Pipeline.from_yaml_text(text).check()
-    assert "how=full requires two tables, but `sales" in str(error.value)
+    assert 'how=full requires at="live", but `sales' in str(error.value)
 
 
 def test_a_full_join_is_identified_by_the_key_that_both_tables_have() -> None:
@@ -284,4 +284,4 @@ def test_a_full_join_is_identified_by_the_key_that_both_tables_have() -> None:
     by_id.join("foreign", current, on="item", how="right").write("b", connect.memory())
     graph = pipeline._plan()
     assert graph.facts(Ref("all")).table_key == ("item",)
-    assert graph.facts(Ref("foreign")).table_key == ()
+    assert graph.facts(Ref("foreign")).table_key == ("id", "item")
