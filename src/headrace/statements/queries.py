@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import joins, ranks, subqueries, windows
+from headrace.statements import joins, over, ranks, subqueries, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
@@ -197,8 +197,10 @@ class SelectBuilder:
 
     def select(self, tree: exp.Select, source: joins.Source, emit: Emit) -> Relation:
         """Add the steps of the clauses after `FROM`."""
-        if ranks.over_windows(tree):
-            return ranks.build_over(self, tree, source)
+        if over.has_windows(tree):
+            if emit and not emit.changes:
+                raise refuse(emit.where, "EMIT needs a window to fire", "remove it from the query with OVER")
+            return over.build(self, tree, source)
         entry: dict[str, Any] = {"from": source.relation.ref}
         if source.where and source.relation.replaces:
             raise refuse(self.where, _STALE, "add RETRACTING to EMIT of the view")
@@ -215,9 +217,10 @@ class SelectBuilder:
                 "a window function without GROUP BY is not supported",
                 "group by window_start and window_end",
             )
-        return self._project(tree, source, entry)
+        return self.select_columns(tree, source, entry)
 
-    def _project(self, tree: exp.Select, source: joins.Source, entry: dict[str, Any]) -> Relation:
+    def select_columns(self, tree: exp.Select, source: joins.Source, entry: dict[str, Any]) -> Relation:
+        """Add an entry with the selected columns, or the entries of `SELECT DISTINCT`."""
         relation, scope = source.relation, source.scope
         items = self.items(tree, scope)
         if tree.args.get("distinct") is not None:
@@ -415,7 +418,7 @@ class SelectBuilder:
         entry: dict[str, Any] = {"from": source.relation.ref}
         if where:
             entry["where"] = self.all_of(source.scope, where)
-        return self._project(tree, source, entry)
+        return self.select_columns(tree, source, entry)
 
     def place_of(self, node: exp.Expr) -> str:
         return Scope.of("", Relation("", ()), self.where).place_of(node)
@@ -431,7 +434,6 @@ class SelectBuilder:
         if (part := tree.find(exp.TableSample, exp.Pivot)) is not None:
             raise refuse(self.place_of(part), f"{part.key.upper()} is not supported", "leave it out")
         for key, what in (
-            ("windows", "WINDOW"),
             ("fetch", "FETCH"),
             ("qualify", "QUALIFY"),
             ("sort", "SORT BY"),

@@ -1,14 +1,12 @@
-"""Top-N, de-duplication, `ORDER BY ... LIMIT` and `OVER` windows."""
+"""Top-N, de-duplication and `ORDER BY ... LIMIT`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headrace.durations import text as duration_text
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
-from headrace.statements.durations import interval_length
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
 from headrace.steps.facts import CHANGE
 
@@ -140,70 +138,6 @@ def _top_n(
     entry["top_n"] = {"n": n, "order_by": Placed(order_by, builder.where)}
     builder.queries.add(step, builder.where, entry)
     return step, relation
-
-
-def over_windows(tree: exp.Select) -> bool:
-    """Return True if a query selects an `OVER` window."""
-    from sqlglot import expressions as exp
-
-    return any(item.find(exp.Window) is not None for item in tree.expressions)
-
-
-def build_over(builder: SelectBuilder, tree: exp.Select, source: Source) -> Relation:
-    """Add the trailing window of `OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN ...)`."""
-    from sqlglot import expressions as exp
-
-    windows = [window for item in tree.expressions for window in item.find_all(exp.Window)]
-    first = windows[0]
-    place = source.scope.place_of(first)
-    same = {
-        (str(w.args.get("partition_by")), str(w.args.get("order")), str(w.args.get("spec"))) for w in windows
-    }
-    spec, order = first.args.get("spec"), first.args.get("order")
-    length = (
-        interval_length(spec.args.get("start"))
-        if spec is not None and spec.args.get("kind") == "RANGE"
-        else None
-    )
-    ordered = order.expressions[0].this if order is not None and len(order.expressions) == 1 else None
-    by_time = isinstance(ordered, exp.Column) and source.relation.is_time(ordered.name)
-    current = spec is not None and str(spec.args.get("end")) in ("CURRENT ROW", "None")
-    if length is None or not by_time or len(same) > 1 or not current:
-        raise refuse(
-            place,
-            "this OVER window is not supported",
-            "supported: ORDER BY the event time RANGE BETWEEN INTERVAL ... PRECEDING AND CURRENT ROW",
-        )
-    partition = first.args.get("partition_by") or []
-    keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
-    aggregates: dict[str, Placed] = {}
-
-    def replaced(part: exp.Expr) -> str | None:
-        if not isinstance(part, exp.Window):
-            return None
-        name = f"aggregate{len(aggregates) + 1}"
-        aggregates[name] = Placed(source.scope.text(part.this), place)
-        return name
-
-    selected: dict[str, Placed] = {}
-    for number, item in enumerate(tree.expressions):
-        if isinstance(item, exp.Star):
-            selected |= {name: Placed(text, place) for name, text in source.scope.star()}
-            continue
-        node = item.this if isinstance(item, exp.Alias) else item
-        name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
-        selected[name] = Placed(source.scope.text(node, replaced), source.scope.place_of(item))
-    entry: dict[str, Any] = {"from": source.relation.ref}
-    if source.where:
-        entry["where"] = builder.all_of(source.scope, source.where)
-    if keys:
-        entry["key_by"] = keys
-    # RANGE includes the row exactly at the lower bound, a trailing window does not.
-    entry["window"] = {"trailing": duration_text(length + 1)}
-    entry["aggregate"] = aggregates
-    entry["select"] = selected
-    builder.queries.add(builder.name, builder.where, entry)
-    return Relation(builder.name, tuple(selected), side_outputs={"late": builder.name})
 
 
 def _name(node: exp.Expr, number: int) -> str:
