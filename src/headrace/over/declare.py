@@ -163,9 +163,14 @@ class Over(StepNode, KeyedNode):
         """Return how the rows of an input with these facts are processed."""
         orders = self.over.orders
         time = facts.time_column if facts.timed and facts.change == "none" else None
-        if time is None or not orders or (orders[0][0].strip("`").lower(), orders[0][1]) != (
-            time.lower(),
-            "asc",
+        if (
+            time is None
+            or not orders
+            or (orders[0][0].strip("`").lower(), orders[0][1])
+            != (
+                time.lower(),
+                "asc",
+            )
         ):
             return "table"
         return "arrival" if facts.by_clock else "event_time"
@@ -230,7 +235,9 @@ class Over(StepNode, KeyedNode):
             kept = f"one state{self.of_each_key}, never expired{waits}"
         if not self.keys:
             return StateBound(kept)
-        return StateBound(kept, f"the distinct values of {self.key_text}", "range= of a duration expires keys")
+        return StateBound(
+            kept, f"the distinct values of {self.key_text}", "range= of a duration expires keys"
+        )
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         if self.form(plan.facts(self.input)) == "table":
@@ -256,4 +263,3 @@ class Over(StepNode, KeyedNode):
     def _waits(self) -> bool:
         """True if a result depends on later rows."""
         return any("lead" in calls_of(str(item)) for _, item in self.aggregates)
-
