@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace.access import accepted_environment
 from headrace.connectors.registry import connector
 from headrace.errors import DocumentError, HeadraceError, OptionError, did_you_mean
 from headrace.plan.graph import Graph
@@ -76,7 +76,7 @@ def from_text(
     for problem in builder.draft.problems:
         errors.add(problem.where, problem.what, problem.hint)
     tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
-    expanded = expand_tree(tree, os.environ if environment is None else environment, errors)
+    expanded = expand_tree(tree, accepted_environment() if environment is None else environment, errors)
     return read_tree(expanded, builder.name, errors)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import Field
@@ -172,10 +172,23 @@ def _check_together(fields: Fields, steps: list[StepKeys], errors: ErrorCollecto
 
 
 def _places(fields: Fields, *inside: str) -> dict[str, str]:
-    """Return the position of the value of each key, and of the keys inside the values of `inside`."""
+    """Return the position of the value of each key, of the items in it, and of the keys inside `inside`."""
     places = {key: fields[key].where for key in fields}
+    for key in fields:
+        places |= {f"{key}/{item}": where for item, where in _items(fields[key])}
     for key in inside:
         value = fields.get(key)
         if isinstance(value, Fields):
-            places |= {inner: value[inner].where for inner in value if inner not in places}
+            places |= _places(value.only(set(value) - set(fields)))
     return places
+
+
+def _items(value: Value) -> Iterator[tuple[str, str]]:
+    """Yield the names of the items of a value with the positions of their values; a text is its own name."""
+    if isinstance(value, Fields):
+        yield from ((key, value[key].where) for key in value)
+    elif isinstance(value, Items):
+        for item in value.items:
+            yield from _items(item)
+    elif isinstance(value.value, str):
+        yield value.text, value.where
