@@ -189,7 +189,6 @@ def test_one_kind_of_time_is_needed_at_event_time() -> None:
     [
         ({"at": "noon"}, "expected at to be arrival or event_time or live, got 'noon'"),
         ({"how": "full"}, "expected how to be inner or left, got 'full'"),
-        ({"where": "left.id > 1"}, "unknown option `where`"),
         ({"within": "1 minute"}, "unknown option `within`"),
     ],
 )
