@@ -25,9 +25,10 @@ class Draft:
         """Return a name for an inner step of a view: `hot:where`, then `hot:where:2`."""
         base = f"{view.partition(':')[0]}:{verb}"
         number, name = 1, base
-        while name in self.sections["steps"]:
+        while name in self.sections["steps"] or name in self.reserved:
             number += 1
             name = f"{base}:{number}"
+        self.reserved.add(name)  # an outer query gets its name before the queries in it
         return name
 
     def fail(self, where: str, what: str, hint: str = "") -> None:

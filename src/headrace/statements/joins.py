@@ -350,7 +350,7 @@ class _Join:
         selected = dict(scope.star())
         marked = {CHANGE: CHANGE} if relation.marked else {}
         ref = self._add_step("select", {"from": relation.ref, "select": {**selected, **marked}})
-        bounds = windows.selected_bounds(relation.bounds, {text: name for name, text in selected.items()})
+        bounds = windows.selected_bounds(relation.bounds, selected.items())
         return replace(relation, ref=ref, columns=tuple(selected), formulas={}, windowed=False, bounds=bounds)
 
     def with_version(self, version: exp.Expr) -> Source:

@@ -247,7 +247,7 @@ class SelectBuilder:
             key=key if all(key) else (),
             marked=relation.marked,
             replaces=relation.replaces,
-            bounds=windows.selected_bounds(relation.bounds, sources),
+            bounds=windows.selected_bounds(relation.bounds, items),
             side_outputs=relation.side_outputs if relation.ref.startswith(f"{self.name}:") else {},
         )
 
@@ -339,7 +339,9 @@ class SelectBuilder:
             changes="table" if updating else "none",
             key=key if all(key) else (),
             replaces=replaces,
-            bounds=windows.selected_bounds(WINDOW_BOUNDS, texts) if grouping.window is not None else {},
+            bounds=windows.selected_bounds(WINDOW_BOUNDS, selected.items())
+            if grouping.window is not None
+            else {},
             side_outputs=outputs,
         )
 
