@@ -16,6 +16,8 @@ class Draft:
     def __init__(self) -> None:
         self.sections: dict[str, dict[str, tuple[str, Any]]] = {"sources": {}, "steps": {}, "sinks": {}}
         self.problems: list[Problem] = []
+        self.reserved: set[str] = set()
+        """The names of inner steps."""
 
     def add(self, section: str, name: str, where: str, entry: Mapping[str, Any]) -> None:
         """Add an entry to a section."""

@@ -24,7 +24,7 @@ CREATE TABLE item (id BIGINT, name STRING, PRIMARY KEY (id)) WITH (connector = '
 """
 BID = "bid: {memory: {}, schema: 'auction bigint, price int, ts timestamp', event_time: {column: ts, out_of_order: 5 seconds}}"
 CLICK = "click: {memory: {}, schema: 'auction bigint, at timestamp', event_time: {column: at, out_of_order: 0 seconds}}"
-ITEM = "item: {memory: {}, schema: 'id bigint, name string', processing_time: true}"
+ITEM = "item: {memory: {}, schema: 'id bigint, name string'}"
 LATEST = "'item:latest': {from: item, key_by: [id], latest: {}}"
 
 
