@@ -245,6 +245,9 @@ class SelectBuilder:
             clock=tuple(name for name in names if relation.is_clock(name)),
             changes=relation.changes,
             key=key if all(key) else (),
+            types={
+                name: kind for column, kind in relation.types.items() if (name := sources.get(quote(column)))
+            },
             marked=relation.marked,
             replaces=relation.replaces,
             bounds=windows.selected_bounds(relation.bounds, items),
