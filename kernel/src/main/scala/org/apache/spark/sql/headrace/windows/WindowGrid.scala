@@ -53,8 +53,7 @@ final class SlidingGrid(val size: Long, val every: Long, offset: Long) extends S
   override def firstEndAfter(time: Long): Long = last(time - size) + every + size
   override def startOf(end: Long): Long = end - size
   override def start(window: Long): Long = window
-  override def end(window: Long): Long =
-    if (size == Long.MaxValue) Time.End else Time.plus(window, size)
+  override def end(window: Long): Long = if (size == Long.MaxValue) Time.End else Time.plus(window, size)
   override def numberOf(start: Long, end: Long): Long = start
 
   override def last(time: Long): Long =
@@ -117,7 +116,7 @@ object WindowGrid {
   }
 
   /** The window that a key determines: its last two columns are the bounds; None if one is null. */
-  def attached(key: InternalRow): Option[SingleWindow] = {
+  def ofKey(key: InternalRow): Option[SingleWindow] = {
     val at = key.numFields - 2
     if (key.isNullAt(at) || key.isNullAt(at + 1)) None
     else Some(new SingleWindow(key.getLong(at), key.getLong(at + 1)))
