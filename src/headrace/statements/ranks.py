@@ -81,6 +81,8 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
         ],
     )
     partition, order = ranked.window.args.get("partition_by") or [], ranked.window.args.get("order")
+    partition = [_of_rows(inner, part) for part in partition]
+    order = None if order is None else _of_rows(inner, order)
     source_name = builder.draft.new_name(builder.name, "query")
     relation = builder.inner(source_name, inner)
     source = Source.of("", relation, builder.where)
@@ -89,7 +91,11 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
     keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
     if (carried := windows.attached(relation, keys.values())) is not None:
         own = {name: text for name, text in keys.items() if text not in carried[1]}
-        first = _first_of_windows(builder, ranked, source, own, carried[0])
+        entry = {
+            "window": carried[0],
+            "top_n": {"n": ranked.n, "order_by": Placed(_order_by(source, order), builder.where)},
+        }
+        first = _first_of_windows(builder, ranked.rank, source, own, entry)
         outer = Source.of(tree.args["from_"].this.alias or "", first, builder.where)
         return builder.select(tree, replace(outer, where=list(ranked.others)), Emit())
     step, relation = _top_n(builder, source, order, ranked.n, keys)
@@ -103,7 +109,7 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
 
 def _first_of_windows(
     builder: SelectBuilder,
-    ranked: Ranked,
+    rank: str,
     source: Source,
     own: Mapping[str, str],
     window: Mapping[str, Any],
@@ -111,15 +117,14 @@ def _first_of_windows(
     """Add the step that emits the first rows of each window when it closes."""
     relation = source.relation
     step = builder.draft.new_name(builder.name, "top_n")
-    entry: dict[str, Any] = {"from": relation.ref, **({"key_by": own} if own else {}), "window": window}
-    order = Placed(_order_by(source, ranked.window.args["order"]), builder.where)
-    builder.queries.add(step, builder.where, {**entry, "top_n": {"n": ranked.n, "order_by": order}})
+    entry: dict[str, Any] = {"from": relation.ref, **({"key_by": own} if own else {}), **window}
+    builder.queries.add(step, builder.where, entry)
     columns = relation.columns
     return replace(
         relation,
         ref=step,
         columns=None if columns is None else tuple(dict.fromkeys((*own, *columns))),
-        formulas={**relation.formulas, ranked.rank: "rank"},
+        formulas={**relation.formulas, rank: "rank"},
         changes="none",
         side_outputs={"late": step},
     )
@@ -132,6 +137,27 @@ def _order_by(source: Source, order: exp.Order) -> str:
         direction = " desc" if item.args.get("desc") else ""
         items.append(f"{source.scope.text(item.this)}{direction}")
     return ", ".join(items)
+
+
+def _of_rows(query: exp.Select, node: exp.Expr) -> Any:
+    """Return an expression over the sides of a join as one over the columns that a query selects of them."""
+    from sqlglot import expressions as exp
+
+    selected = {item.unalias(): item.alias_or_name for item in query.expressions}
+    stars = {
+        item.table.lower() if isinstance(item, exp.Column) else ""
+        for item in query.expressions
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and item.is_star)
+    }
+
+    def transform(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or not part.table:
+            return part
+        if part in selected:
+            return exp.column(selected[part])
+        return exp.column(part.name) if stars & {"", part.table.lower()} else part
+
+    return node.copy().transform(transform)
 
 
 def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
