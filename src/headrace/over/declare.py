@@ -139,13 +139,18 @@ class Over(StepNode, KeyedNode):
     aggregates: Annotated[Aggregates, Field(alias="aggregate")]
 
     verb: ClassVar[str] = "over"
-    key: ClassVar[str] = "over"
+    key: ClassVar[str] = "aggregate"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
         "Time and state", "Over", {"over": {"order_by": "ts", "rows": 2}, "aggregate": {"n": "count(*)"}}
     )
     accepts_changes = True
     duplicate_hint: ClassVar[str] = "rename the result: the rows keep their columns"
     delay_hint: ClassVar[str] = _WAITS
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """Return True for an aggregate over the frame of each row."""
+        return "aggregate" in keys and "over" in keys
 
     def check_values(self) -> None:
         """Reject expressions that are no text."""
@@ -163,9 +168,14 @@ class Over(StepNode, KeyedNode):
         """Return how the rows of an input with these facts are processed."""
         orders = self.over.orders
         time = facts.time_column if facts.timed and facts.change == "none" else None
-        if time is None or not orders or (orders[0][0].strip("`").lower(), orders[0][1]) != (
-            time.lower(),
-            "asc",
+        if (
+            time is None
+            or not orders
+            or (orders[0][0].strip("`").lower(), orders[0][1])
+            != (
+                time.lower(),
+                "asc",
+            )
         ):
             return "table"
         return "arrival" if facts.by_clock else "event_time"
@@ -192,11 +202,10 @@ class Over(StepNode, KeyedNode):
         yield from super().check(plan)
         yield from check_columns(self.aggregates, columns)
         yield from check_expressions([order for order, _ in self.over.orders], columns, "over")
-        time = self.form(facts) != "table"
-        if self.over.range is not None and self.over.bound is not None:
-            if time and not isinstance(self.over.bound, Length):
-                hint = "such as range: 1 hour"
-                yield Finding("a range over event time is a duration", hint, ("range", "over"))
+        distance = self.over.bound if self.over.range is not None else None
+        if self.form(facts) != "table" and distance is not None and not isinstance(distance, Length):
+            hint = "such as range: 1 hour"
+            yield Finding("a range over event time is a duration", hint, ("range", "over"))
 
     def tier(self, plan: Plan) -> Tier:
         match self.form(plan.facts(self.input)):
@@ -230,7 +239,9 @@ class Over(StepNode, KeyedNode):
             kept = f"one state{self.of_each_key}, never expired{waits}"
         if not self.keys:
             return StateBound(kept)
-        return StateBound(kept, f"the distinct values of {self.key_text}", "range= of a duration expires keys")
+        return StateBound(
+            kept, f"the distinct values of {self.key_text}", "range= of a duration expires keys"
+        )
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         if self.form(plan.facts(self.input)) == "table":
@@ -256,4 +267,3 @@ class Over(StepNode, KeyedNode):
     def _waits(self) -> bool:
         """True if a result depends on later rows."""
         return any("lead" in calls_of(str(item)) for _, item in self.aggregates)
-
