@@ -434,7 +434,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
+        "match_rules, over, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
     ),
     (
         "two verbs in a step",
@@ -754,7 +754,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
+        "match_rules, over, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),

@@ -141,7 +141,7 @@ class Over(StepNode, KeyedNode):
     verb: ClassVar[str] = "over"
     key: ClassVar[str] = "aggregate"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
-        "Time and state", "Over", {"over": {"order_by": "ts", "rows": 2}, "aggregate": {"n": "count(*)"}}
+        "Time and state", "Over", {"over": {}, "aggregate": {"n": "count(*)"}}
     )
     accepts_changes = True
     duplicate_hint: ClassVar[str] = "rename the result: the rows keep their columns"

@@ -5,7 +5,7 @@ import org.apache.spark.sql.headrace.operators.keyed.StepRun
 /** Steps with window functions over rows `(k, v, id)`, which show `id` and the result `r`. */
 object OverRun {
   /** A step in event-time order, whose rows have their time at the end; `more` are further order columns. */
-  def ordered(frame: String, function: String, arrival: Boolean = false, ties: Boolean = false): StepRun = {
+  def inOrder(frame: String, function: String, arrival: Boolean = false, ties: Boolean = false): StepRun = {
     val columns = "k string, v int, id string, " + (if (ties) "__order0 int, " else "") + "__ts timestamp"
     val text = s"""{"keys": ["k"], "time": "event", "updating": false, "arrival": $arrival,
          |"order": [${if (ties) "\"asc\"" else ""}], "frame": {$frame}, "columns": {"r": "$function"}}"""

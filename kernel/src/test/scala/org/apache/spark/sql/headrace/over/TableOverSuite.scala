@@ -79,10 +79,10 @@ class TableOverSuite extends munit.FunSuite {
 
   test("a range of numbers ends at its distance") {
     val near = table(""""kind": "range", "preceding": 2""", "count(*)", low = true)
-    def added(v: Int): Product = ("a", v, s"r$v", null, "insert", v, v - 2)
-    near(added(1), added(4))
-    assertEquals(withSigns(near(added(2))), Seq("+r2 2", "<r4 1", ">r4 2"))
-    assertEquals(withSigns(near(added(7))), Seq("+r7 1"))
+    def insert(v: Int): Product = ("a", v, s"r$v", null, "insert", v, v - 2)
+    near(insert(1), insert(4))
+    assertEquals(withSigns(near(insert(2))), Seq("+r2 2", "<r4 1", ">r4 2"))
+    assertEquals(withSigns(near(insert(7))), Seq("+r7 1"))
   }
 
   private def keep(before: Seq[String], changes: Seq[String]): Seq[String] =
