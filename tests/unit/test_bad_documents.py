@@ -16,7 +16,18 @@ SOURCES, SINKS, TABLES = (
     for role in ("source", "sink", "table")
 )
 SOURCE_KEYS = ", ".join(
-    sorted({*SOURCES, "event_time", "format", "ingestion_time", "on_error", "processing_time", "schema"})
+    sorted(
+        {
+            *SOURCES,
+            "changelog",
+            "event_time",
+            "format",
+            "ingestion_time",
+            "on_error",
+            "processing_time",
+            "schema",
+        }
+    )
 )
 TYPES = (
     "array, bigint, binary, boolean, byte, date, decimal, double, float, int, integer, interval, long, map, "
@@ -432,7 +443,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
         "match_rules, over, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
     ),
@@ -734,8 +745,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown mode of a sink",
         TX + "sinks:\n  out: {from: tx, memory: {}, mode: upsert}\n",
-        "p.yaml:5:37: expected one of append, update, complete, got `upsert`\n"
-        "  hint: Known: append, complete, update",
+        "p.yaml:5:37: expected one of append, update, changes, complete, got `upsert`\n"
+        "  hint: Known: append, changes, complete, update",
     ),
     (
         "several faults at once",
@@ -752,7 +763,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
         "match_rules, over, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
@@ -823,7 +834,7 @@ PLANS: list[tuple[str, str, str]] = [
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
         "p.yaml:7:36: `out`: a running aggregate changes its rows, so mode append is not possible\n"
-        '  hint: use mode="update" or "complete"',
+        '  hint: use mode="update", "changes" or "complete"',
     ),
     (
         "distinct on no column",

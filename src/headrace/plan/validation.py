@@ -78,7 +78,9 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
 def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
     for ref in node.inputs if node.stateful else ():
         facts = graph.facts(ref)
-        if facts.change == "table" and not node.accepts_changes:
+        if facts.change == "table" and not (
+            node.accepts_changes or (facts.delivered and node.applies_changes)
+        ):
             yield Finding(
                 f"{node.verb} does not accept a table as input, and `{ref}` is a table",
                 ACCEPT_TABLES,

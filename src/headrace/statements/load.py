@@ -92,6 +92,8 @@ class _ScriptBuilder:
         self._inserts: dict[str, list[str]] = {}
         self._failed: set[str] = set()
         """The sinks with a query that was refused."""
+        self._changing: set[str] = set()
+        """The sinks without a key that get changes."""
         self._places: dict[str, str] = {}
         self._queries = QueryBuilder(script, self.draft, self._catalog)
         self._bare: list[Query] = []
@@ -204,28 +206,26 @@ class _ScriptBuilder:
         names = tuple(c.name.text for c in create.columns if c.name.text not in clock)
         time = self._event_time(create, names)
         is_table = create.kind == "table"
-        if is_table and not create.key:
+        if is_table and not create.key and not self._is_changelog(create):
             raise refuse(where, f"the table `{name}` has no key", "add PRIMARY KEY (column)")
         for key in create.key:
             if key.text.lower() not in (known.lower() for known in names):
                 raise refuse(key.where, f"unknown key column `{key}`", did_you_mean(key.text, names))
-        if not computed and time is not None:
-            entry["event_time"] = time
-        if is_table and time is None:
-            entry["processing_time"] = True
-        self.draft.add("sources", name, where, entry)
+        changes: dict[str, Any] = {"event_time": time} if time is not None else {}
+        if delivered := self._is_changelog(create):
+            entry["schema"] = Placed(f"{entry['schema']}, {CHANGE} string", entry["schema"].where)
+            changes["changelog"] = True
+        self.draft.add("sources", name, where, entry if computed else entry | changes)
         ref = name
         if computed:
-            step: dict[str, Any] = {"from": ref, "with_columns": computed}
-            if time is not None:
-                step["event_time"] = time
             ref = self.draft.new_name(name, "with_columns")
-            self.draft.add("steps", ref, where, step)
-        if is_table:
+            self.draft.add("steps", ref, where, {"from": name, "with_columns": computed, **changes})
+        if create.key and (is_table or delivered):
             keys = [key.text for key in create.key]
             latest = self.draft.new_name(name, "latest")
             self.draft.add("steps", latest, where, {"from": ref, "key_by": keys, "latest": {}})
-            names, ref = (*keys, *(column for column in names if column not in keys)), latest
+            ref = latest
+        is_table = is_table or delivered
         self._catalog[name.lower()] = Relation(
             ref,
             names or None,
@@ -234,6 +234,7 @@ class _ScriptBuilder:
             changes="table" if is_table else "none",
             marked=is_table,
             key=tuple(key.text for key in create.key),
+            types={c.name.text: _NOT_NULL.sub("", c.type) for c in create.columns if c.type},
             lookup=lookup,
             side_outputs={"dead_letters": name},
         )
@@ -277,13 +278,24 @@ class _ScriptBuilder:
             connector(kind.text)
         except OptionError as error:
             raise refuse(kind.where, error.what, error.hint) from None
-        if kind.text == "memory" and create.kind == "source":
+        if create.kind != "sink":
             options.pop("changelog", None)
         entry: dict[str, Any] = {kind.text: _nested(options)}
         for key in _SOURCE_KEYS:
             if key in entry[kind.text] and "format" not in connector(kind.text).model_fields | {}:
                 entry[key] = entry[kind.text].pop(key)
         return entry, kind.text
+
+    def _is_changelog(self, create: Create) -> bool:
+        """Return True if the rows of a source are changes.
+
+        Raises:
+            DocumentError: the option `changelog` has another value than true or false.
+        """
+        option = create.options.get("changelog")
+        if option is not None and option.text.lower() not in ("true", "false"):
+            raise refuse(option.where, f"expected 'true' or 'false', got '{option}'", "changelog = 'true'")
+        return option is not None and option.text.lower() == "true"
 
     # Sinks
 
@@ -306,7 +318,7 @@ class _ScriptBuilder:
         ]
         self._inserts[sink].append(name)
         self._failed.add(sink)
-        relation = self._queries.build(name, insert.query, insert.sink.where)
+        relation = self._queries.build(name, insert.query, insert.sink.where, positional=bool(columns))
         self._check_rows(create, relation, insert.sink.where)
         self._failed.discard(sink)
         if columns and relation.columns is not None:
@@ -321,8 +333,12 @@ class _ScriptBuilder:
 
     def _check_rows(self, sink: Create, relation: Relation, where: str) -> None:
         """Refuse rows that replace earlier ones in a sink that would keep all of them."""
-        keyless = not sink.key and "key" not in sink.options and sink.options["connector"].text != "console"
-        if keyless and relation.changes == "table" and not relation.marked:
+        if not _is_keyless(sink):
+            return
+        if relation.labelled:
+            self._changing.add(sink.name.text)
+        console = sink.options["connector"].text == "console"
+        if relation.changes == "table" and not (relation.marked or relation.labelled or console):
             raise refuse(
                 where,
                 f"rows of the query replace earlier ones, but the sink `{sink.name}` has no key",
@@ -350,15 +366,17 @@ class _ScriptBuilder:
         fields = connector(kind).model_fields
         if create.key and "key" in fields and "key" not in entry[kind]:
             entry[kind]["key"] = [key.text for key in create.key]
-        return {"from": ref, **entry}
+        mode = {"mode": "changes"} if create.name.text in self._changing else {}
+        return {"from": ref, **entry, **mode}
 
     def _attempt_console(self, query: Query) -> None:
         try:
-            self._queries.build("result", query.query, query.where)
+            relation = self._queries.build("result", query.query, query.where)
         except DocumentError as error:
             self.draft.problems += error.problems
             return
-        self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}})
+        mode = {"mode": "changes"} if relation.labelled else {}
+        self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}, **mode})
 
 
 def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
@@ -371,6 +389,10 @@ def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
         else:
             result[name] = value
     return result
+
+
+def _is_keyless(sink: Create) -> bool:
+    return not sink.key and "key" not in sink.options
 
 
 def _is_clock(expression: str) -> bool:

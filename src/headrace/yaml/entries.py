@@ -20,7 +20,8 @@ from headrace.yaml.reading import read_mapping, reject_unknown
 
 Models = tuple[type[StepKeys], ...]
 STEPS: Models = step_models()
-TIMES: Models = tuple(model for model in STEPS if model.slot == Slot.TIME)
+SOURCE_STEPS: Models = tuple(model for model in STEPS if model.slot in (Slot.TIME, Slot.CHANGELOG))
+"""The kinds of steps whose keys an entry of a source can have."""
 _EXAMPLE = "such as {from: tx, where: amount > 50}"
 _CONFLICTS = {
     Slot.TIME: ("expected one kind of time", "remove one"),
@@ -66,11 +67,11 @@ class Entry:
 def read_source(name: str, where: str, value: Value) -> Entry:
     """Read an entry of `sources`."""
     fields = read_mapping(value, expected="a connector and its options", hint=SourceModel.example)
-    errors, keys = ErrorCollector(), {key for model in TIMES for key in model.field_names()}
+    errors, keys = ErrorCollector(), {key for model in SOURCE_STEPS for key in model.field_names()}
     source = errors.attempt(validate, SourceModel, fields.only(set(fields) - keys))
-    time = _read_steps(fields.only(keys), TIMES, errors)
+    steps = _read_steps(fields.only(keys), SOURCE_STEPS, errors)
     errors.raise_any()
-    return Entry(where, _places(fields), (), tuple(time), source)
+    return Entry(where, _places(fields), (), tuple(steps), source)
 
 
 def read_step(name: str, where: str, value: Value) -> Entry:

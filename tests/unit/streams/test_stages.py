@@ -17,7 +17,7 @@ from headrace.lookups.declare import Lookup
 from headrace.runtime.options import RunOptions
 from headrace.steps.base import Ref
 from headrace.steps.rows.columns import Where
-from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.keyed import KeyedStream
 from headrace.streams.pipeline import collecting
 from headrace.streams.results import (
     DivertingStream,
@@ -27,6 +27,7 @@ from headrace.streams.results import (
     TimedResult,
 )
 from headrace.streams.stream import Stream
+from headrace.streams.tables import Table
 from headrace.streams.timed import TimedKeyedStream, TimedStream
 from headrace.streams.windowed import NativeWindowedStream, WindowedStream
 from headrace.windows.declare import WindowAggregate
@@ -47,11 +48,17 @@ def test_error_of_a_verb_that_needs_a_time_names_event_time(tx: SourceStream, ve
             getattr(stage, verb)
 
 
-def test_latest_of_a_stream_without_time_is_an_error(tx: SourceStream) -> None:
-    with pytest.raises(
-        NoEventTimeError, match=r"`tx`: `latest` needs rows with a time\n  hint: .*event_time"
-    ):
-        tx.key_by("card").latest("current")
+def test_latest_of_a_stream_without_time_is_in_the_order_of_arrival(tx: SourceStream) -> None:
+    tx.key_by("card").latest("current").write("table", connect.memory(key=["card"]))
+    assert "arrival order" in tx._pipeline.explain()
+
+
+def test_latest_by_event_time_of_a_stream_without_time_is_an_error(tx: SourceStream) -> None:
+    tx.key_by("card").latest("current", order="event_time").write("table", connect.memory(key=["card"]))
+    with pytest.raises(PlanError, match="latest by event time needs rows with time\n  hint: add event_time"):
+        tx._pipeline.check()
+    with pytest.raises(OptionError, match="expected order to be event_time or arrival, got 'newest'"):
+        tx.key_by("card").latest("other", order="newest")  # type: ignore[arg-type]
 
 
 def test_an_unknown_verb_is_an_attribute_error(tx: SourceStream) -> None:
@@ -137,10 +144,10 @@ def test_a_join_and_a_union_take_no_keyed_stream(tx: SourceStream) -> None:
         timed.union(keyed)
 
 
-def test_a_running_aggregate_gives_updates_that_no_window_takes(tx: SourceStream) -> None:
+def test_a_running_aggregate_is_a_table(tx: SourceStream) -> None:
     running = tx.key_by("card").aggregate("totals", n="count(*)")
-    assert type(running) is Updates
-    assert not hasattr(running, "key_by")
+    assert type(running) is Table
+    assert type(running.key_by("n").aggregate("again", m="count(*)")) is Table
     assert type(tx.key_by("card")) is KeyedStream
 
 

@@ -64,7 +64,11 @@ class TopN(KeyedNode):
             columns=None if columns is None else (*columns, RANK, CHANGE),
             schema=None,
             cdc=False,
+            delivered=False,
             hold=0,
+            fixed=(),
+            keyed=False,
+            grows=False,
             change="table",
             table_key=(*names_of(self.keys), RANK),
         )
