@@ -137,4 +137,4 @@ def test_verb_has_the_options_of_its_step_in_documents(
         if (verb.__name__, name) in WRITTEN:
             assert default == WRITTEN[verb.__name__, name]
         elif inspect.Parameter.empty is not default and not fields[name].is_required():
-                assert default in (fields[name].default, fields[name].default or None), name
+            assert default in (fields[name].default, fields[name].default or None), name
