@@ -143,7 +143,7 @@ def test_late_rows_of_a_view_with_over_are_a_relation() -> None:
 def test_what_has_no_step_is_refused_with_a_rewrite(query: str, problem: str, hint: str) -> None:
     with pytest.raises(DocumentError) as caught:
         script(query)
-    [found] = caught.value.problems
-    assert problem in found.what
-    assert hint in found.hint
-    assert found.where.count(":") == 2
+    [fault] = caught.value.problems
+    assert problem in fault.what
+    assert hint in fault.hint
+    assert fault.where.count(":") == 2
