@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace.access import accepted_environment, check_import
+from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT
 from headrace.connectors.registry import connector
 from headrace.errors import DocumentError, HeadraceError, OptionError, did_you_mean
+from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
 from headrace.statements.declarations import (
     Create,
@@ -20,6 +22,7 @@ from headrace.statements.declarations import (
     Query,
     Setting,
     Statement,
+    is_function,
     parse_statement,
 )
 from headrace.statements.draft import Draft, refuse
@@ -40,16 +43,44 @@ _SOURCE_KEYS = ("format", "on_error")
 
 
 def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Graph:
-    """Read a plan from a file of SQL statements.
+    """Read a plan from a file of SQL statements that writes to a sink, or is a single query.
 
     Raises:
-        DocumentError: the file cannot be read, or a statement is invalid; every error has line and column.
+        DocumentError: the file cannot be read, writes nothing, or has an invalid statement; every error has
+            line and column.
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise_problem(str(path), f"the file cannot be read: {error}")
-    return from_text(text, file=str(path), name=_default_name(Path(path)), environment=environment)
+    graph = from_text(text, file=str(path), name=_default_name(Path(path)), environment=environment)
+    require_sink(graph, str(path))
+    return graph
+
+
+def require_sink(graph: Graph, file: str) -> None:
+    """Reject a script that writes nothing.
+
+    Raises:
+        DocumentError: the plan has no sink.
+    """
+    if not graph.sinks:
+        hint = "add CREATE SINK and INSERT INTO; a single query is written to the console"
+        raise refuse(f"{file}:1:1", "nothing is written", hint)
+
+
+def loads_code(text: str, *, file: str = "<sql>") -> bool:
+    """Return True if a script has `CREATE FUNCTION`; nothing is imported.
+
+    >>> loads_code("CREATE FUNCTION f AS 'm:f'"), loads_code("-- CREATE FUNCTION f AS 'm:f'")
+    (True, False)
+    """
+    script = Script(text, file)
+    try:
+        statements = split_statements(script)
+    except DocumentError:  # reported when the script is loaded
+        return False
+    return any(is_function(Cursor(script, tokens)) for tokens in statements)
 
 
 def from_text(
@@ -67,17 +98,21 @@ def from_text(
     Raises:
         DocumentError: a statement is invalid; every error has line and column.
     """
+    search_directory(Path(file).parent if Path(file).is_file() else Path.cwd())
+    variables = accepted_environment() if environment is None else environment
     script = Script(text, file)
-    builder = _ScriptBuilder(script, name)
-    for tokens in split_statements(script):
-        builder.attempt(Cursor(script, tokens))
-    builder.finish()
-    errors = ErrorCollector()
-    for problem in builder.draft.problems:
-        errors.add(problem.where, problem.what, problem.hint)
-    tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
-    expanded = expand_tree(tree, os.environ if environment is None else environment, errors)
-    return read_tree(expanded, builder.name, errors)
+    try:
+        builder = _ScriptBuilder(script, name)
+        for tokens in split_statements(script):
+            builder.attempt(Cursor(script, tokens))
+        builder.finish()
+        errors = ErrorCollector()
+        for problem in builder.draft.problems:
+            errors.add(problem.where, problem.what, problem.hint)
+        tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
+        return read_tree(expand_tree(tree, variables, errors), builder.name, errors)
+    except RecursionError:
+        raise_problem(file, TOO_DEEP, TOO_DEEP_HINT)
 
 
 class _ScriptBuilder:
@@ -108,8 +143,7 @@ class _ScriptBuilder:
 
     def finish(self) -> None:
         """Add the sinks, whose inputs are known now."""
-        for query in self._bare if not self._sinks else ():
-            self._attempt_console(query)
+        self._finish_queries()
         for name, create in self._sinks.items():
             inputs = self._inserts.get(name, [])
             if name in self._failed:
@@ -141,6 +175,7 @@ class _ScriptBuilder:
                 view = self._queries.build(statement.name.text, statement.query, statement.name.where)
                 self._catalog[statement.name.text.lower()] = view
             case CreateFunction():
+                check_import(statement.reference.text)
                 what = "functions of Python in queries are not supported"
                 raise refuse(statement.name.where, what, "call it in a step: map: {python: module:function}")
             case Insert():
@@ -351,6 +386,17 @@ class _ScriptBuilder:
         if create.key and "key" in fields and "key" not in entry[kind]:
             entry[kind]["key"] = [key.text for key in create.key]
         return {"from": ref, **entry}
+
+    def _finish_queries(self) -> None:
+        """Write a single query to the console; the rows of any other query would get lost."""
+        first, *others = self._bare or [None]
+        refused = others if not self._sinks else self._bare
+        for query in refused:
+            if query is not None:
+                what = "the rows of this query are not written"
+                self.draft.fail(query.where, what, "write INSERT INTO sink before SELECT")
+        if first is not None and not self._sinks:
+            self._attempt_console(first)
 
     def _attempt_console(self, query: Query) -> None:
         try:
