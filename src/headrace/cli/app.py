@@ -22,6 +22,7 @@ from headrace.cli.commands import (
     registry,
     run,
     schema,
+    sql,
     state,
     test,
     to_yaml,
@@ -58,6 +59,7 @@ app.command("connectors", rich_help_panel=_DEVELOP)(schema.list_connectors)
 app.command(rich_help_panel=_DEVELOP)(schema.schema)
 app.command(rich_help_panel=_DEVELOP)(migrate.migrate)
 app.command(rich_help_panel=_RUN)(run.run)
+app.command(rich_help_panel=_RUN)(sql.sql)
 app.command(rich_help_panel=_RUN)(diff.diff)
 app.add_typer(savepoint.savepoint, name="savepoint", rich_help_panel=_RUN)
 app.add_typer(checkpoint.checkpoint, name="checkpoint", rich_help_panel=_RUN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,18 @@ from headrace.statements.declarations import (
     is_function,
     parse_statement,
 )
-from headrace.statements.draft import Draft, refuse
+from headrace.statements.draft import Draft, refuse, to_value
 from headrace.statements.durations import interval_length
 from headrace.statements.queries import QueryBuilder
 from headrace.statements.relations import Relation, quote
 from headrace.statements.tokens import Cursor, Script, split_statements
 from headrace.steps.base import NAME
 from headrace.steps.facts import CHANGE
+from headrace.yaml.entries import read_sink
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.load import read_tree
 from headrace.yaml.parsing import expand_tree
+from headrace.yaml.positions import Value
 
 _NOT_NULL = re.compile(r"\s+not\s+null\b", re.IGNORECASE)
 """A constraint inside a type, which schemas do not have."""
@@ -98,19 +101,56 @@ def from_text(
     Raises:
         DocumentError: a statement is invalid; every error has line and column.
     """
+    return declare(text, file=file, name=name, environment=environment).graph
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The plan of a script, and its relations by lower-case name."""
+
+    graph: Graph
+    relations: Mapping[str, Relation]
+
+
+def declare(
+    text: str,
+    *,
+    file: str = "<sql>",
+    name: str = "",
+    environment: Mapping[str, str] | None = None,
+    unused_sinks: bool = False,
+) -> Declared:
+    """Read a script, whose relations a shell completes and describes.
+
+    Args:
+        text: the statements.
+        file: the name of the script in errors.
+        name: the name of the pipeline if the script has none.
+        environment: the variables; default: the environment of the process.
+        unused_sinks: accept sinks that nothing is written to, and a script without sources.
+
+    Raises:
+        DocumentError: a statement is invalid; every error has line and column.
+    """
     search_directory(Path(file).parent if Path(file).is_file() else Path.cwd())
     variables = accepted_environment() if environment is None else environment
     script = Script(text, file)
     try:
-        builder = _ScriptBuilder(script, name)
+        builder = _ScriptBuilder(script, name, unused_sinks=unused_sinks)
         for tokens in split_statements(script):
             builder.attempt(Cursor(script, tokens))
         builder.finish()
         errors = ErrorCollector()
         for problem in builder.draft.problems:
             errors.add(problem.where, problem.what, problem.hint)
+        for entry in builder.unused:
+            errors.attempt(read_sink, *entry)
+        if unused_sinks and not builder.draft.sections["sources"]:
+            errors.raise_any()
+            return Declared(Graph(builder.name or "unnamed", {}), {})
         tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
-        return read_tree(expand_tree(tree, variables, errors), builder.name, errors)
+        graph = read_tree(expand_tree(tree, variables, errors), builder.name, errors)
+        return Declared(graph, builder.relations)
     except RecursionError:
         raise_problem(file, TOO_DEEP, TOO_DEEP_HINT)
 
@@ -118,9 +158,12 @@ def from_text(
 class _ScriptBuilder:
     """Adds the statements of a script to its document."""
 
-    def __init__(self, script: Script, name: str) -> None:
+    def __init__(self, script: Script, name: str, *, unused_sinks: bool = False) -> None:
         self.draft = Draft()
         self.name = name
+        self.unused: list[tuple[str, str, Value]] = []
+        """The sinks that nothing is written to, if they are accepted: name, place and entry."""
+        self._accepts_unused = unused_sinks
         self._script = script
         self._catalog: dict[str, Relation] = {}
         self._sinks: dict[str, Create] = {}
@@ -130,6 +173,11 @@ class _ScriptBuilder:
         self._places: dict[str, str] = {}
         self._queries = QueryBuilder(script, self.draft, self._catalog)
         self._bare: list[Query] = []
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The named relations, by lower-case name."""
+        return self._catalog
 
     def attempt(self, cursor: Cursor) -> None:
         """Add a statement; its problems are collected."""
@@ -147,6 +195,10 @@ class _ScriptBuilder:
         for name, create in self._sinks.items():
             inputs = self._inserts.get(name, [])
             if name in self._failed:
+                continue
+            if not inputs and self._accepts_unused:
+                where = create.name.where
+                self.unused.append((name, where, to_value(self._sink_entry(create, name), where)))
                 continue
             if not inputs:
                 self.draft.fail(
@@ -389,14 +441,11 @@ class _ScriptBuilder:
 
     def _finish_queries(self) -> None:
         """Write a single query to the console; the rows of any other query would get lost."""
-        first, *others = self._bare or [None]
-        refused = others if not self._sinks else self._bare
-        for query in refused:
-            if query is not None:
-                what = "the rows of this query are not written"
-                self.draft.fail(query.where, what, "write INSERT INTO sink before SELECT")
-        if first is not None and not self._sinks:
-            self._attempt_console(first)
+        for query in self._bare if self._sinks else self._bare[1:]:
+            what = "the rows of this query are not written"
+            self.draft.fail(query.where, what, "write INSERT INTO sink before SELECT")
+        if self._bare and not self._sinks:
+            self._attempt_console(self._bare[0])
 
     def _attempt_console(self, query: Query) -> None:
         try:
