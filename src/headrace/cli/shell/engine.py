@@ -99,13 +99,15 @@ class Engine:
 
     def _open(self) -> None:
         from headrace.spark.jars import jar_sets
+        from headrace.spark.launch import active_session
         from headrace.spark.session import open_session
 
         try:
             # A session cannot get jars later, so it starts with those of all connectors that are here.
             cached = [each for each in jar_sets().values() if not each.missing()]
             jars = tuple(dict.fromkeys(path for each in cached for path in each.paths()))
-            open_session(NAME, master=self._master, conf=self._conf, jars=jars)
+            is_new = active_session() is None
+            open_session(NAME, master=self._master, conf=self._conf, jars=jars if is_new else ())
         except BaseException as error:  # reported by the statement that needs the session
             self._failure = error
 

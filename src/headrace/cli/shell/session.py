@@ -149,16 +149,15 @@ class Session:
             DocumentError: it is invalid.
             PlanError: its steps are invalid.
         """
-        if statement.replaces:
-            others = {key: each for key, each in self._declared.items() if key != statement.key}
-        else:
-            others = self._declared
-        used = [each for each in others.values() if not each.writes]
+        replaced = self.find(statement.name) if statement.replaces else None
+        others = {key: each for key, each in self._declared.items() if each is not replaced}
+        end = statement.start if replaced is None else replaced.start  # later ones may read what is replaced
+        used = [each for each in others.values() if not each.writes and each.start < end]
         self._check(self._declare([*used, statement]).graph)
         before = self._declared
         self._declared = {**others, statement.key: statement}
         try:
-            if statement.replaces and statement.key in before:
+            if replaced is not None:
                 self._compile_all()
         except HeadraceError as error:
             self._declared = before
