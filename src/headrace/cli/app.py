@@ -19,6 +19,7 @@ from headrace.cli.commands import (
     migrate,
     mqtt,
     new,
+    query,
     registry,
     run,
     schema,
@@ -64,6 +65,7 @@ app.command(rich_help_panel=_RUN)(diff.diff)
 app.add_typer(savepoint.savepoint, name="savepoint", rich_help_panel=_RUN)
 app.add_typer(checkpoint.checkpoint, name="checkpoint", rich_help_panel=_RUN)
 app.command(rich_help_panel=_INSPECT)(state.state)
+app.command(rich_help_panel=_INSPECT)(query.query)
 app.command(rich_help_panel=_INSPECT)(why.why)
 app.command(rich_help_panel=_INSPECT)(checkpoint.verify)
 app.command(rich_help_panel=_INSPECT)(doctor.doctor)

@@ -151,12 +151,12 @@ def terminal(here: Path) -> Iterator[Terminal]:
 
 
 def test_shell_in_a_terminal(terminal: Terminal, here: Path) -> None:
-    terminal.wait(r"^sql> ")
+    terminal.wait(r"^sql>")
     # Completion of a connector and of a table, over several lines.
     terminal.type("CREATE SOURCE n WITH (connector = 'gen\t")
     terminal.wait(r"connector = 'generator")
     terminal.type("', rate = 50,\r")
-    terminal.wait(r"^\.\.\.> ")
+    terminal.wait(r"^\.\.\.>")
     terminal.type("columns.n = 'sequence');\r")
     terminal.wait(r"source n declared")
     # A refused statement has its place, and the shell goes on.
@@ -172,7 +172,7 @@ def test_shell_in_a_terminal(terminal: Terminal, here: Path) -> None:
         terminal._stream.feed(terminal.child.read_nonblocking(65536, timeout=60))
     assert len(re.findall(r"^\s*k\s+c\s*$", terminal.text(), re.MULTILINE)) == 1
     terminal.child.sendintr()
-    terminal.wait(r"^2 rows\s*\n(.*\n)*?sql> \s*\Z")
+    terminal.wait(r"^2 rows\s*\n(.*\n)*?sql>\s*\Z")
     # An input that ends: the table is printed once.
     terminal.type(
         "CREATE SOURCE bid (auction BIGINT) WITH (connector = 'files', path = 'in/', format = 'json');\r"
@@ -186,7 +186,7 @@ def test_shell_in_a_terminal(terminal: Terminal, here: Path) -> None:
     terminal.type("\x1b[A\x1b[A")
     terminal.wait(r"sql> SELECT auction FROM bid WHERE auction > 1;\s*\Z")
     terminal.child.sendintr()
-    terminal.wait(r"sql> \s*\Z")
+    terminal.wait(r"sql>\s*\Z")
     terminal.type("\\quit\r")
     assert terminal.expect_end() == 0
     history = here / "history"
