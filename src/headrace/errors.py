@@ -34,11 +34,79 @@ from dataclasses import dataclass
 from typing import Any, Self, get_args
 
 
+class Location(str):
+    """A place in a document, which is also its text: `file:line:column`, then a label of what is there.
+
+    >>> location = Location("p.yaml", 12, 9)
+    >>> location, location.line, location.labelled("`totals`")
+    ('p.yaml:12:9', 12, 'p.yaml:12:9: `totals`')
+    """
+
+    file: str
+    line: int
+    column: int
+    label: str
+    _text_at: int | None
+
+    def __new__(
+        cls, file: str, line: int, column: int, label: str = "", text_at: int | None = None
+    ) -> Location:
+        """Build a location.
+
+        Args:
+            file: the name of the document.
+            line: counted from 1.
+            column: counted from 1; 0 in Python, where only the line is known.
+            label: what is there, such as the name of a step.
+            text_at: the columns between the location and the first character of the text that begins there,
+                such as 1 for a quote; None if positions in the text are not positions in the document.
+        """
+        text = f"{file}:{line}:{column}" if column else f"{file}:{line}"
+        self = super().__new__(cls, f"{text}: {label}" if label else text)
+        self.file, self.line, self.column, self.label = file, line, column, label
+        self._text_at = text_at
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.file, self.line, self.column, self.label, self._text_at
+
+    def labelled(self, label: str) -> Location:
+        """Return the location with another label."""
+        return Location(self.file, self.line, self.column, label, self._text_at)
+
+    def inside(self, offset: int | None) -> Location:
+        """Return the location of a character of the text that begins here; this one if it is unknown.
+
+        >>> Location("p.yaml", 12, 9, text_at=1).inside(4), Location("p.yaml", 12, 9).inside(4)
+        ('p.yaml:12:14', 'p.yaml:12:9')
+        """
+        if offset is None or self._text_at is None:
+            return self
+        return Location(self.file, self.line, self.column + self._text_at + offset, self.label)
+
+    @classmethod
+    def parse(cls, text: str) -> Location | None:
+        """Return the location at the beginning of a text; None if there is none.
+
+        >>> location = Location.parse("p.yaml:12:9: `totals`")
+        >>> (location.file, location.line, location.column, location.label) if location else None
+        ('p.yaml', 12, 9, '`totals`')
+        """
+        if isinstance(text, Location):
+            return text
+        parts = _LOCATION.match(text)
+        return cls(parts[1], int(parts[2]), int(parts[3]), parts[4] or "") if parts else None
+
+
+_LOCATION = re.compile(r"(.*?):(\d{1,9}):(\d{1,9})(?:: (.*))?$", re.DOTALL)
+
+
 @dataclass(frozen=True)
 class Problem:
     """A problem: its location, what is wrong, and a hint."""
 
     where: str
+    """A `Location` if the problem is in a document."""
     what: str
     hint: str = ""
 

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
 
-from headrace import Pipeline
+from headrace import Pipeline, connect
 from headrace.connectors import registry
-from headrace.errors import DocumentError, PlanError
+from headrace.errors import DocumentError, Location, PlanError, Problem
 
 SOURCES, SINKS, TABLES = (
     [kind for kind in registry.kinds() if role in registry.connector(kind).roles]
     for role in ("source", "sink", "table")
 )
 SOURCE_KEYS = ", ".join(
-    sorted({*SOURCES, "event_time", "format", "ingestion_time", "on_error", "processing_time", "schema"})
+    sorted(
+        {
+            *SOURCES,
+            "changelog",
+            "event_time",
+            "format",
+            "ingestion_time",
+            "on_error",
+            "processing_time",
+            "schema",
+        }
+    )
 )
 TYPES = (
     "array, bigint, binary, boolean, byte, date, decimal, double, float, int, integer, interval, long, map, "
@@ -431,7 +443,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
         "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
     ),
@@ -751,7 +763,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, distinct, drop, emit, engine, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
         "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
@@ -839,7 +851,7 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "a name that is key and aggregate",
         TX + "steps:\n  a:\n    from: tx\n    key_by: card\n    aggregate: {card: count(*)}\n",
-        "p.yaml:8:16: `a`: two columns are called `card`\n  hint: keys and aggregates need different names",
+        "p.yaml:8:23: `a`: two columns are called `card`\n  hint: keys and aggregates need different names",
     ),
     (
         "a step's event time that is no column",
@@ -849,7 +861,7 @@ PLANS: list[tuple[str, str, str]] = [
     (
         "a sink's key that is no column",
         TX + "sinks:\n  out: {from: tx, sqlite: {path: a.db, table: t, key: [idd]}}\n",
-        "p.yaml:5:55: `out`: unknown key column `idd`\n"
+        "p.yaml:5:56: `out`: unknown key column `idd`\n"
         "  hint: did you mean `id`? Known: amount, card, id, ts",
     ),
     (
@@ -871,6 +883,47 @@ PLANS: list[tuple[str, str, str]] = [
         'p.yaml:5:43: `a`: engine="native" runs on Spark\'s own operators, which have no count window\n'
         "  hint: remove engine",
     ),
+    (
+        "an unknown column in the third aggregate",
+        TX + "steps:\n  a:\n    from: tx\n    aggregate:\n      n: count(*)\n      least: min(amount)\n"
+        "      most: max(amuont)\n",
+        "p.yaml:10:17: `a`: unknown column `amuont`\n"
+        "  hint: did you mean `amount`? Known: amount, card, id, least, most, n, ts",
+    ),
+    (
+        "an unknown function in a quoted item",
+        TX + "steps:\n  a: {from: tx, with_columns: {x: amount, y: '1 + summ(amount)'}}\n",
+        "p.yaml:5:51: `a`: unknown function `summ`\n  hint: did you mean `sum`?",
+    ),
+    (
+        "an unknown column and an unnamed one in a list",
+        TX + "steps:\n  a: {from: tx, select: [idd, {x: amount * ammount}]}\n",
+        "p.yaml:5:26: `a`: unknown column `idd`\n  hint: did you mean `id`? Known: amount, card, id, ts, x\n"
+        "p.yaml:5:44: `a`: unknown column `ammount`\n"
+        "  hint: did you mean `amount`? Known: amount, card, id, ts, x",
+    ),
+    (
+        "an unknown column of the second key",
+        TX + "steps:\n  a: {from: tx, key_by: [card, idd], aggregate: {n: count(*)}}\n",
+        "p.yaml:5:32: `a`: unknown key column `idd`\n  hint: did you mean `id`? Known: amount, card, id, ts",
+    ),
+    (
+        "an unknown column in a condition, and in a literal",
+        TX + "steps:\n  a: {from: tx, where: card = 'crad' and crad is null}\n",
+        "p.yaml:5:42: `a`: unknown column `crad`\n  hint: did you mean `card`? Known: amount, card, id, ts",
+    ),
+    (
+        "a syntax error in a branch",
+        TX + "steps:\n  a: {from: tx, route: {large: amount > 1, small: (amount < 1}}\n",
+        "p.yaml:5:61: `a`: syntax error in `(amount < 1`: expecting ) at column 11\n"
+        "  hint: 1 opening and 0 closing parentheses",
+    ),
+    (
+        "an expression over several lines is located at its beginning",
+        TX + "steps:\n  a:\n    from: tx\n    select:\n      x: >\n        amount\n        * ammount\n",
+        "p.yaml:8:10: `a`: unknown column `ammount`\n"
+        "  hint: did you mean `amount`? Known: amount, card, id, ts, x",
+    ),
 ]
 
 
@@ -887,6 +940,40 @@ def test_plan_errors_have_the_positions_of_the_document(document: str, message: 
     with pytest.raises(PlanError) as raised:
         pipeline.check()
     assert str(raised.value) == message
+
+
+def test_errors_of_grammar_and_of_the_plan_are_reported_together() -> None:
+    document = TX + "steps:\n  a: {from: tx, whre: amount > 1}\n  b: {from: tx, where: amuont > 1}\n"
+    with pytest.raises(DocumentError) as raised:
+        Pipeline.from_yaml_text(document, file="p.yaml")
+    locations = [Location.parse(problem.where) for problem in raised.value.problems]
+    assert [(each.line, each.column, each.label) for each in locations if each] == [
+        (5, 17, ""),
+        (6, 24, "`b`"),
+    ]
+
+
+def test_an_expression_with_a_variable_is_located_at_its_beginning() -> None:
+    document = TX + "steps:\n  a: {from: tx, where: '${LEAST} < amuont'}\n"
+    pipeline = Pipeline.from_yaml_text(document, file="p.yaml", environment={"LEAST": "100"})
+    with pytest.raises(PlanError, match=r"^p.yaml:5:24: `a`: unknown column `amuont`"):
+        pipeline.check()
+
+
+def test_an_error_of_a_plan_in_python_names_the_item() -> None:
+    rows = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+    rows.key_by("crad").aggregate("totals", n="count(*)", most="max(amuont)")
+    with pytest.raises(PlanError) as raised:
+        rows._pipeline.check()
+    locations = [problem.where for problem in raised.value.problems]
+    assert all(isinstance(each, Location) and each.file == Path(__file__).name for each in locations)
+    assert [getattr(each, "label", "") for each in locations] == ["`totals`", "`totals`: most"]
+
+
+def test_a_location_is_the_same_in_another_process() -> None:
+    [problem] = pickle.loads(pickle.dumps(PlanError([Problem(Location("p", 1, 2, "`a`"), "no")]))).problems
+    assert isinstance(problem.where, Location)
+    assert (problem.where.line, problem.where.column, problem.where.label) == (1, 2, "`a`")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.errors import Location
+
 Plan = Mapping[str, Any]
 Step = Mapping[str, Any]
 
@@ -127,11 +129,11 @@ def declaration_at(document: str, place: str) -> str:
     big:
       where: v > 1
     """
-    *_, line, column = ["", "", *place.rsplit(":", 2)]
+    location = Location.parse(place)
     lines = document.splitlines()
-    if not (line.isdigit() and column.isdigit() and 0 < int(line) <= len(lines)):
+    if location is None or not 0 < location.line <= len(lines):
         return ""
-    start, indent = int(line) - 1, int(column) - 1
+    start, indent = location.line - 1, location.column - 1
     end = start + 1
     while end < len(lines) and (
         not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
 from headrace.connectors.base import Connector
+from headrace.errors import Location, Problem
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.facts import Facts
+from headrace.steps.traits import Finding
 
 NodeType = TypeVar("NodeType", bound=Node)
 
@@ -104,10 +106,30 @@ class Graph:
 
         With `parts`, the place of the first of these keys that the document has, such as `key_by`.
         """
+        return _labelled(self._place(node, parts), self._label(node))
+
+    def locate(self, node: Node, finding: Finding) -> Problem:
+        """Return a finding of a step as a problem, at its item and its character in the document.
+
+        In Python, only the line of the step is known; the name of the item follows that of the step.
+        """
+        items = [f"{key}/{finding.item}" for key in finding.keys] if finding.item else []
+        at_item = not finding.item or any(f"{node.name}/{item}" in self.places for item in items)
+        place = self._place(node, (*items, *finding.keys))
+        if at_item and isinstance(place, Location):
+            place = place.inside(finding.offset)
+        label = self._label(node)
+        if not at_item and f"`{finding.item}`" not in finding.what:
+            label = f"{label}: {finding.item}"
+        return Problem(_labelled(place, label), finding.what, finding.hint)
+
+    def _place(self, node: Node, parts: Iterable[str]) -> str | None:
         known = (self.places.get(f"{node.name}/{part}") for part in parts)
-        place = next((part for part in known if part), self.places.get(node.name))
-        label = f"{node.verb} after `{node.name.split(':')[0]}`" if node.anonymous else f"`{node.name}`"
-        return f"{place}: {label}" if place else label
+        return next((part for part in known if part), self.places.get(node.name))
+
+    @staticmethod
+    def _label(node: Node) -> str:
+        return f"{node.verb} after `{node.name.split(':')[0]}`" if node.anonymous else f"`{node.name}`"
 
     def canonical(self) -> tuple[Any, ...]:
         """Return a form for comparison, in which anonymous nodes are inlined where they are read."""
@@ -129,3 +151,9 @@ class Graph:
         if isinstance(value, tuple):
             return tuple(self._resolve(item) for item in value)
         return value
+
+
+def _labelled(place: str | None, label: str) -> str:
+    if isinstance(place, Location):
+        return place.labelled(label)
+    return f"{place}: {label}" if place else label

@@ -24,11 +24,7 @@ def problems_of(graph: Graph) -> list[Problem]:
     if unknown:  # all other checks need the inputs
         return unknown
     try:
-        return [
-            Problem(graph.where(node, *finding.keys), finding.what, finding.hint)
-            for node in graph
-            for finding in _findings(graph, node)
-        ]
+        return [graph.locate(node, finding) for node in graph for finding in _findings(graph, node)]
     except RecursionError:  # the facts of a step are those of the steps before it
         return [Problem(f"pipeline `{graph.name}`", TOO_DEEP, TOO_DEEP_HINT)]
 
@@ -53,7 +49,7 @@ def _unknown_inputs(graph: Graph, node: Node) -> Iterator[Problem]:
             yield Problem(graph.where(node), f"unknown step `{ref.step}`", did_you_mean(ref.step, known))
         elif ref.output not in graph[ref.step].outputs:
             if (finding := node.missing_input(ref)) is not None:
-                yield Problem(graph.where(node, *finding.keys), finding.what, finding.hint)
+                yield graph.locate(node, finding)
                 continue
             outputs = [str(Ref(ref.step, out)) for out in graph[ref.step].outputs]
             yield Problem(graph.where(node), f"unknown output `{ref}`", did_you_mean(str(ref), outputs))
@@ -67,7 +63,7 @@ def _check_columns(graph: Graph, node: Node) -> Iterator[Finding]:
     for name in duplicates(graph.facts(Ref(node.name)).columns or ()):
         if name.lower() not in inherited:
             keys = ("select", "aggregate", "measures", node.verb, "schema")
-            yield Finding(f"two columns are called `{name}`", node.duplicate_hint, keys)
+            yield Finding(f"two columns are called `{name}`", node.duplicate_hint, keys, name)
 
 
 def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
@@ -82,7 +78,9 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
 def _check_changes(graph: Graph, node: Node) -> Iterator[Finding]:
     for ref in node.inputs if node.stateful else ():
         facts = graph.facts(ref)
-        if facts.change == "table" and not node.accepts_changes:
+        if facts.change == "table" and not (
+            node.accepts_changes or (facts.delivered and node.applies_changes)
+        ):
             yield Finding(
                 f"{node.verb} does not accept a table as input, and `{ref}` is a table",
                 ACCEPT_TABLES,

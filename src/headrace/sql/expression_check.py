@@ -41,6 +41,27 @@ class ExpressionFault:
 
     problem: str
     hint: str = ""
+    word: str = ""
+    """The name that is wrong."""
+    column: int = 0
+    """The column of a syntax error, counted from 1; 0 if it is unknown."""
+
+    def find(self, expression: str) -> int | None:
+        """Return the position of the error in the expression; None if it is unknown.
+
+        >>> [fault] = check_expression("concat('id', id) || ids", ["id"])
+        >>> fault.find("concat('id', id) || ids")
+        20
+        """
+        if self.column:
+            return self.column - 1
+        if not self.word:
+            return None
+        from sqlglot.dialects import Spark
+
+        tokens = Spark().tokenize(expression)
+        names = (token for token in tokens if token.token_type.name not in ("STRING", "NUMBER"))
+        return next((token.start for token in names if token.text == self.word), None)
 
 
 def check_expression(text: str, columns: Collection[str] | None) -> Iterator[ExpressionFault]:
@@ -77,7 +98,8 @@ def check_aggregate(
     for name in dict.fromkeys(_bare_columns(tree)):
         if name.lower() not in grouped:
             hint = f"write an aggregate such as max({name}), or add the column to key_by"
-            yield ExpressionFault(f"`{name}` is neither a key nor inside an aggregate function", hint)
+            what = f"`{name}` is neither a key nor inside an aggregate function"
+            yield ExpressionFault(what, hint, name)
 
 
 def check_query(query: str) -> Iterator[ExpressionFault]:
@@ -118,10 +140,10 @@ def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> 
         columns = {name.lower(): name for name in tables.get(table.lower()) or ()}
         if table.lower() not in tables:
             hint = " or ".join(f"{name}.{table}" for name in tables)
-            yield ExpressionFault(f"`{table}` has no qualifier", f"write {hint}")
+            yield ExpressionFault(f"`{table}` has no qualifier", f"write {hint}", table)
         elif rest and columns and rest[0].lower() not in columns:
             yield ExpressionFault(
-                f"unknown column `{table}.{rest[0]}`", did_you_mean(rest[0], columns.values())
+                f"unknown column `{table}.{rest[0]}`", did_you_mean(rest[0], columns.values()), rest[0]
             )
 
 
@@ -155,7 +177,8 @@ def _parse(text: str) -> exp.Expr | ExpressionFault | None:
         reason = describe_fault(fault)
         column = max(fault["col"] - len("select "), 1) if "col" in fault else 0
         position = f" at column {column}" if column else ""
-        return ExpressionFault(f"syntax error in `{text}`: {reason}{position}", _hint_of_syntax(text))
+        what = f"syntax error in `{text}`: {reason}{position}"
+        return ExpressionFault(what, _hint_of_syntax(text), column=column)
 
 
 def _hint_of_syntax(text: str) -> str:
@@ -170,7 +193,9 @@ def _unknown_functions(names: Iterable[str]) -> Iterator[ExpressionFault]:
     for name in dict.fromkeys(names):
         if name.lower() not in known and name.lower() not in _GRAMMAR and not _session_has(name):
             near = nearest(name.lower(), known)
-            yield ExpressionFault(f"unknown function `{name}`", f"did you mean `{near}`?" if near else "")
+            yield ExpressionFault(
+                f"unknown function `{name}`", f"did you mean `{near}`?" if near else "", name
+            )
 
 
 def _function_names(text: str) -> Iterator[str]:
@@ -199,7 +224,7 @@ def _unknown_columns(tree: exp.Expr, columns: Collection[str] | None) -> Iterato
     known = {name.lower() for name in columns}
     for name in dict.fromkeys(column for column, *_ in column_parts(tree)):
         if name.lower() not in known:
-            yield ExpressionFault(f"unknown column `{name}`", did_you_mean(name, columns))
+            yield ExpressionFault(f"unknown column `{name}`", did_you_mean(name, columns), name)
 
 
 def column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:

@@ -143,8 +143,8 @@ def declare(
         errors = ErrorCollector()
         for problem in builder.draft.problems:
             errors.add(problem.where, problem.what, problem.hint)
-        for entry in builder.unused:
-            errors.attempt(read_sink, *entry)
+        for sink, where, entry in builder.unused:
+            errors.attempt(read_sink, sink, where, expand_tree(entry, variables, errors))
         if unused_sinks and not builder.draft.sections["sources"]:
             errors.raise_any()
             return Declared(Graph(builder.name or "unnamed", {}), {})
@@ -291,28 +291,26 @@ class _ScriptBuilder:
         names = tuple(c.name.text for c in create.columns if c.name.text not in clock)
         time = self._event_time(create, names)
         is_table = create.kind == "table"
-        if is_table and not create.key:
+        if is_table and not create.key and not self._is_changelog(create):
             raise refuse(where, f"the table `{name}` has no key", "add PRIMARY KEY (column)")
         for key in create.key:
             if key.text.lower() not in (known.lower() for known in names):
                 raise refuse(key.where, f"unknown key column `{key}`", did_you_mean(key.text, names))
-        if not computed and time is not None:
-            entry["event_time"] = time
-        if is_table and time is None:
-            entry["processing_time"] = True
-        self.draft.add("sources", name, where, entry)
+        changes: dict[str, Any] = {"event_time": time} if time is not None else {}
+        if delivered := self._is_changelog(create):
+            entry["schema"] = Placed(f"{entry['schema']}, {CHANGE} string", entry["schema"].where)
+            changes["changelog"] = True
+        self.draft.add("sources", name, where, entry if computed else entry | changes)
         ref = name
         if computed:
-            step: dict[str, Any] = {"from": ref, "with_columns": computed}
-            if time is not None:
-                step["event_time"] = time
             ref = self.draft.new_name(name, "with_columns")
-            self.draft.add("steps", ref, where, step)
-        if is_table:
+            self.draft.add("steps", ref, where, {"from": name, "with_columns": computed, **changes})
+        if create.key and (is_table or delivered):
             keys = [key.text for key in create.key]
             latest = self.draft.new_name(name, "latest")
             self.draft.add("steps", latest, where, {"from": ref, "key_by": keys, "latest": {}})
-            names, ref = (*keys, *(column for column in names if column not in keys)), latest
+            ref = latest
+        is_table = is_table or delivered
         self._catalog[name.lower()] = Relation(
             ref,
             names or None,
@@ -364,13 +362,24 @@ class _ScriptBuilder:
             connector(kind.text)
         except OptionError as error:
             raise refuse(kind.where, error.what, error.hint) from None
-        if kind.text == "memory" and create.kind == "source":
+        if create.kind != "sink":
             options.pop("changelog", None)
         entry: dict[str, Any] = {kind.text: _nested(options)}
         for key in _SOURCE_KEYS:
             if key in entry[kind.text] and "format" not in connector(kind.text).model_fields | {}:
                 entry[key] = entry[kind.text].pop(key)
         return entry, kind.text
+
+    def _is_changelog(self, create: Create) -> bool:
+        """Return True if the rows of a source are changes.
+
+        Raises:
+            DocumentError: the option `changelog` has another value than true or false.
+        """
+        option = create.options.get("changelog")
+        if option is not None and option.text.lower() not in ("true", "false"):
+            raise refuse(option.where, f"expected 'true' or 'false', got '{option}'", "changelog = 'true'")
+        return option is not None and option.text.lower() == "true"
 
     # Sinks
 

@@ -65,6 +65,8 @@ class Node:
     verb: ClassVar[str] = ""
     accepts_changes: ClassVar[bool] = False
     """True for stateful kinds that accept changelogs: tables, and windows that fire more than once."""
+    applies_changes: ClassVar[bool] = False
+    """True for stateful kinds that apply the changes of a changelog source by key."""
     finds_patterns: ClassVar[bool] = False
     """True for the kinds that search rows for patterns."""
     emits_panes: ClassVar[bool] = False

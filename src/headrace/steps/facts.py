@@ -61,6 +61,8 @@ class Facts:
     """
     cdc: bool = False
     """True for the changes of a CDC source, whose column `change` has the operation."""
+    delivered: bool = False
+    """True for the changes of a changelog source, which `latest` applies by key."""
 
     @property
     def time(self) -> Time:
@@ -117,6 +119,7 @@ def union_facts(inputs: Sequence[Facts]) -> Facts:
         change=next((change for change in _STRONGEST if change in changes), "none"),
         adds=all(facts.adds for facts in inputs if facts.change == "refinements"),
         cdc=all(facts.cdc for facts in inputs),
+        delivered=all(facts.delivered for facts in inputs),
         table_key=keys.table_key,
         fixed=keys.fixed,
     )

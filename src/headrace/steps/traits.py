@@ -18,6 +18,10 @@ class Finding:
     what: str
     hint: str = ""
     keys: tuple[str, ...] = ()
+    item: str = ""
+    """The item inside the value of the key, such as the name of an aggregate."""
+    offset: int | None = None
+    """The position of the problem in the text of the item, or of the key if there is no item."""
 
 
 @dataclass(frozen=True)
@@ -88,4 +92,6 @@ def unknown_columns(
     known = {column.lower(): column for column in columns}
     for name in names:
         if name.lower() not in known:
-            yield Finding(f"unknown {role} column `{name}`", did_you_mean(name, known.values()), keys)
+            yield Finding(
+                f"unknown {role} column `{name}`", did_you_mean(name, known.values()), keys, item=name
+            )

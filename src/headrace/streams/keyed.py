@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from headrace.durations import Duration, microseconds
+from headrace.errors import require_choice
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import OnFailure
 from headrace.steps.code.process import process_node, stateful_map_node
 from headrace.steps.expressions import Named, aggregate_expressions, expression_of
 from headrace.steps.stateful.aggregate import Aggregate
-from headrace.steps.tables.latest import Latest
+from headrace.steps.tables.latest import Latest, LatestOrder
 from headrace.steps.tables.top_n import TopN
-from headrace.streams.rows import Rows, Stage, missing_attribute, no_time
+from headrace.streams.rows import Rows, Stage, missing_attribute
 from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
@@ -128,18 +129,20 @@ class KeyedStream(Stage):
         *,
         delete_when: str | Column | None = None,
         ttl: Duration | None = None,
+        order: LatestOrder | None = None,
     ) -> LatestTable:
-        """Keep the row with the highest event time of each key, or the last change of a CDC source: a table.
+        """Keep the row with the highest event time of each key: a table. Without time, it is the last row.
 
         The rows of a table are its changes, with the column `change`: `insert`, `update_before`,
         `update_after` or `delete`. A row older than that of its key is counted as superseded. Of rows with
-        equal times, the last arrival is kept. The changes of a CDC source need no time: they are applied in
-        commit order, and a delete removes its key.
+        equal times, the last arrival is kept. The changes of a CDC source or of `changelog()` are applied in
+        the order of arrival, and a delete removes its key.
 
         Args:
             name: the step's name.
             delete_when: a row that satisfies it removes its key.
             ttl: remove a key this long after its last row, by the watermark.
+            order: `"event_time"` or `"arrival"`; default: by event time if the rows have one.
 
         >>> from headrace import Pipeline, connect
         >>> schema = "symbol string, price double, ts timestamp"
@@ -149,12 +152,11 @@ class KeyedStream(Stage):
         """
         from headrace.streams.results import LatestTable
 
-        facts = self._pipeline._graph.facts(self._ref)
-        if not facts.timed and not facts.cdc and facts.change != "table":  # a table is a problem of the plan
-            raise no_time(self._ref, "latest")
+        if order is not None:
+            require_choice(order, LatestOrder, "order", f"`{name}`")
         condition = None if delete_when is None else expression_of(delete_when)
         expiry = None if ttl is None else microseconds(ttl, where=f"`{name}`: ttl")
-        node = Latest(name, self._ref, self._keys, condition, expiry)
+        node = Latest(name, self._ref, self._keys, condition, expiry, order)
         return LatestTable(self._pipeline, self._pipeline._add(node))
 
     @verb()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Connector, Guarantee
 from headrace.durations import Duration
-from headrace.errors import HeadraceError, OptionError, PlanError, Problem, clean_traceback
+from headrace.errors import HeadraceError, Location, OptionError, PlanError, Problem, clean_traceback
 from headrace.formats import Format
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
@@ -462,4 +462,4 @@ def _calling_place() -> str:
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back  # type: ignore[assignment]
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else ""
+    return Location(Path(frame.f_code.co_filename).name, frame.f_lineno, 0) if frame is not None else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
+from headrace.changelogs.declare import Changelog
 from headrace.durations import Duration, microseconds
 from headrace.errors import MovedVerbError, OptionError, did_you_mean
 from headrace.schemas.fields import Schema
@@ -134,6 +135,25 @@ class Stream(Rows):
 
         node = ClockTime(step_name or self._new_name("processing_time"), self._ref, "processing")
         return TimedStream(self._pipeline, self._pipeline._add(node))
+
+    @verb(name="step_name=")
+    def changelog(self, *, step_name: str | None = None) -> Table:
+        """Read the rows as the changes of a table.
+
+        Their column `change` is `insert`, `update_before`, `update_after` or `delete`. The changes are
+        applied as they are: an `update_before` or `delete` removes one row that equals it. With `latest`
+        after it they are applied by key: `update_before` may be missing, and a `delete` needs only the key.
+
+        >>> from headrace import Pipeline, connect
+        >>> schema = "id int, name string, change string"
+        >>> people = Pipeline("p").read("people", connect.memory(), schema=schema).changelog()
+        >>> people.key_by("id").latest("current")
+        <current of p>
+        """
+        from headrace.streams.tables import Table
+
+        node = Changelog(step_name or self._new_name("changelog"), self._ref, True)
+        return Table(self._pipeline, self._pipeline._add(node))
 
     @verb(name="step_name=")
     def union(self: Before[Next_co], *others: Rows, step_name: str | None = None) -> Next_co:

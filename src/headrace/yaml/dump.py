@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from headrace.changelogs.declare import Changelog
 from headrace.errors import DocumentError, HeadraceError, OptionError, Problem
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
@@ -153,9 +154,17 @@ class FoldedPlan:
         times = [other for other in readers if isinstance(other, EventTime | ClockTime) and other.anonymous]
         equal = len({dataclasses.replace(other, name="") for other in times}) == 1
         if len(times) < len(readers) or not equal or (len(times) > 1 and not all(map(self._is_read, times))):
-            return (node,)
+            return self._fold_changelog((node,))
         self._alias |= {other.name: node.name for other in times}
-        return (node, times[0])
+        return self._fold_changelog((node, times[0]))
+
+    def _fold_changelog(self, entry: EntryNodes) -> EntryNodes:
+        """Fold the reading as changes into the entry of a source, if nothing else reads its rows."""
+        readers = self._graph.consumers[Ref(entry[-1].name)]
+        if len(readers) != 1 or not isinstance(readers[0], Changelog) or not readers[0].anonymous:
+            return entry
+        self._alias[readers[0].name] = entry[0].name
+        return (*entry, readers[0])
 
     def _fold_after(self, node: Node) -> None:
         """Fold a `select` and a `drop` into an operation if each is the only reader."""

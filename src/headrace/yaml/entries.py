@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import Field
@@ -20,7 +20,8 @@ from headrace.yaml.reading import read_mapping, reject_unknown
 
 Models = tuple[type[StepKeys], ...]
 STEPS: Models = step_models()
-TIMES: Models = tuple(model for model in STEPS if model.slot == Slot.TIME)
+SOURCE_STEPS: Models = tuple(model for model in STEPS if model.slot in (Slot.TIME, Slot.CHANGELOG))
+"""The kinds of steps whose keys an entry of a source can have."""
 _EXAMPLE = "such as {from: tx, where: amount > 50}"
 _CONFLICTS = {
     Slot.TIME: ("expected one kind of time", "remove one"),
@@ -66,11 +67,11 @@ class Entry:
 def read_source(name: str, where: str, value: Value) -> Entry:
     """Read an entry of `sources`."""
     fields = read_mapping(value, expected="a connector and its options", hint=SourceModel.example)
-    errors, keys = ErrorCollector(), {key for model in TIMES for key in model.field_names()}
+    errors, keys = ErrorCollector(), {key for model in SOURCE_STEPS for key in model.field_names()}
     source = errors.attempt(validate, SourceModel, fields.only(set(fields) - keys))
-    time = _read_steps(fields.only(keys), TIMES, errors)
+    steps = _read_steps(fields.only(keys), SOURCE_STEPS, errors)
     errors.raise_any()
-    return Entry(where, _places(fields), (), tuple(time), source)
+    return Entry(where, _places(fields), (), tuple(steps), source)
 
 
 def read_step(name: str, where: str, value: Value) -> Entry:
@@ -172,10 +173,23 @@ def _check_together(fields: Fields, steps: list[StepKeys], errors: ErrorCollecto
 
 
 def _places(fields: Fields, *inside: str) -> dict[str, str]:
-    """Return the position of the value of each key, and of the keys inside the values of `inside`."""
+    """Return the position of the value of each key, of the items in it, and of the keys inside `inside`."""
     places = {key: fields[key].where for key in fields}
+    for key in fields:
+        places |= {f"{key}/{item}": where for item, where in _items(fields[key])}
     for key in inside:
         value = fields.get(key)
         if isinstance(value, Fields):
-            places |= {inner: value[inner].where for inner in value if inner not in places}
+            places |= _places(value.only(set(value) - set(fields)))
     return places
+
+
+def _items(value: Value) -> Iterator[tuple[str, str]]:
+    """Yield the names of the items of a value with the positions of their values; a text is its own name."""
+    if isinstance(value, Fields):
+        yield from ((key, value[key].where) for key in value)
+    elif isinstance(value, Items):
+        for item in value.items:
+            yield from _items(item)
+    elif isinstance(value.value, str):
+        yield value.text, value.where

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 from pydantic import ValidationError
 
 from headrace.access.effort import EffortError, check_effort
-from headrace.errors import DocumentError, HeadraceError, Problem
+from headrace.errors import DocumentError, HeadraceError, Location, Problem
 from headrace.steps.grammar.model import Grammar
 from headrace.steps.grammar.options import OPTION_TEXT
 from headrace.steps.grammar.problems import EXPECTED_TEXT, MISSING_KEY, UNKNOWN_KEY, describe_error
@@ -123,7 +123,5 @@ def _problem(value: Value, error: Any) -> Problem:
 
 
 def _position(problem: Problem) -> tuple[str, int, int]:
-    file, *numbers = problem.where.split(": ")[0].rsplit(":", 2)
-    if len(numbers) == 2 and all(number.isdigit() for number in numbers):
-        return file, int(numbers[0]), int(numbers[1])
-    return problem.where, 0, 0
+    location = Location.parse(problem.where)
+    return (problem.where, 0, 0) if location is None else (location.file, location.line, location.column)

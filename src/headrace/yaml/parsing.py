@@ -11,7 +11,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from headrace.errors import Problem
+from headrace.errors import Location, Problem
 from headrace.yaml.composer import MAX_CHARACTERS, MAX_NODES, MAX_NODES_OF_DATA, BoundedComposer
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.positions import Fields, Items, KeyedValue, PlainScalar, Scalar, Value
@@ -83,7 +83,7 @@ class _Reader:
         return self._scalar(node)
 
     def _scalar(self, node: ScalarNode) -> Scalar:
-        where, tag = self._where(node), str(node.tag)
+        where, tag = self._where_text(node), str(node.tag)
         content = node.value.replace("\a", "") if node.style == ">" else node.value  # ruamel.yaml marks folds
         if not tag.startswith(_TAG):
             self._errors.add(where, f"unknown YAML tag `{tag}`", "remove it; quote a text that starts with !")
@@ -127,8 +127,16 @@ class _Reader:
                 self._errors.add(self._where(other), "expected a mapping after `<<`", "write `<<: *name`")
         return entries
 
-    def _where(self, node: Node) -> str:
-        return f"{self._file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
+    def _where(self, node: Node) -> Location:
+        return Location(self._file, node.start_mark.line + 1, node.start_mark.column + 1)
+
+    def _where_text(self, node: ScalarNode) -> Location:
+        """Return the place of a scalar; positions in its text are known if it is written in one piece."""
+        start, end = node.start_mark, node.end_mark
+        quotes = 1 if node.style in ("'", '"') else 0
+        in_one_piece = start.line == end.line and end.column - start.column == len(node.value) + 2 * quotes
+        text_at = quotes if in_one_piece and "${" not in node.value else None
+        return Location(self._file, start.line + 1, start.column + 1, text_at=text_at)
 
 
 def expand_tree(value: Value, environment: Mapping[str, str], errors: ErrorCollector) -> Value:

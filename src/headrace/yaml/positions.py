@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from headrace.errors import Location
+
 PlainScalar = str | int | float | bool | None
 _MAX_LENGTH = 60
 
@@ -140,7 +142,7 @@ def from_plain(content: Any, *, file: str) -> Value:
     `p: steps.totals.window`.
     """
     marks = getattr(content, "lc", None)
-    where = file if marks is None or marks.line is None else f"{file}:{marks.line + 1}:{marks.col + 1}"
+    where = file if marks is None or marks.line is None else Location(file, marks.line + 1, marks.col + 1)
     return _from_plain(content, where, file, "")
 
 
@@ -169,4 +171,4 @@ def _mark(content: Any, kind: str, key: Any, file: str) -> str:
     if marks is None or not marks.data or key not in marks.data:
         return ""
     line, column = getattr(marks, kind)(key)
-    return f"{file}:{line + 1}:{column + 1}"
+    return Location(file, line + 1, column + 1)

@@ -19,7 +19,7 @@ from headrace.connectors.base import Connector
 from headrace.steps.base import NAME
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
-from headrace.yaml.entries import STEPS, TIMES, InputModel
+from headrace.yaml.entries import SOURCE_STEPS, STEPS, InputModel
 from headrace.yaml.load import GENERATED_NAME
 
 Schema = dict[str, Any]
@@ -40,7 +40,7 @@ def document_schema(kinds: Iterable[str] | None = None) -> Schema:
     connectors = {kind: registry.connector(kind) for kind in (registry.kinds() if kinds is None else kinds)}
     definitions = _definitions([*connectors.values(), *map(formats.get, formats.names())])
     source = definitions.pop(SourceModel.__name__)
-    for model in TIMES:
+    for model in SOURCE_STEPS:
         source["properties"] |= definitions[model.__name__]["properties"]
     entries = {"source": source, "step": _step(definitions), "sink": definitions.pop(SinkModel.__name__)}
     description = "The name of the pipeline, in metrics, checkpoints and delivery ledgers"

@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from headrace import yaml
+from headrace.access import Access, restrict
 from headrace.errors import DocumentError
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
@@ -23,7 +24,7 @@ CREATE TABLE item (id BIGINT, name STRING, PRIMARY KEY (id)) WITH (connector = '
 """
 BID = "bid: {memory: {}, schema: 'auction bigint, price int, ts timestamp', event_time: {column: ts, out_of_order: 5 seconds}}"
 CLICK = "click: {memory: {}, schema: 'auction bigint, at timestamp', event_time: {column: at, out_of_order: 0 seconds}}"
-ITEM = "item: {memory: {}, schema: 'id bigint, name string', processing_time: true}"
+ITEM = "item: {memory: {}, schema: 'id bigint, name string'}"
 LATEST = "'item:latest': {from: item, key_by: [id], latest: {}}"
 
 
@@ -295,3 +296,14 @@ def test_a_statement_with_random_mistakes_is_a_plan_or_an_error_of_the_document(
             parts[place : place + chance.randint(0, 1)] = chance.choice([[], [f" {chance.choice(words)} "]])
         with contextlib.suppress(DocumentError):
             script(f"CREATE VIEW v AS {''.join(parts)}")
+
+
+def test_a_restricted_service_expands_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_PASSWORD", "secret")
+    text = "CREATE SOURCE s (a INT) WITH (connector = 'files', path = '${SHOP_PASSWORD}', format = 'json');"
+    assert "secret" in str(from_text(text)["s"])
+    with (
+        restrict(Access()),
+        pytest.raises(DocumentError, match="the variable `SHOP_PASSWORD` is not accepted"),
+    ):
+        from_text(text)

@@ -47,11 +47,17 @@ def test_error_of_a_verb_that_needs_a_time_names_event_time(tx: SourceStream, ve
             getattr(stage, verb)
 
 
-def test_latest_of_a_stream_without_time_is_an_error(tx: SourceStream) -> None:
-    with pytest.raises(
-        NoEventTimeError, match=r"`tx`: `latest` needs rows with a time\n  hint: .*event_time"
-    ):
-        tx.key_by("card").latest("current")
+def test_latest_of_a_stream_without_time_is_in_the_order_of_arrival(tx: SourceStream) -> None:
+    tx.key_by("card").latest("current").write("table", connect.memory(key=["card"]))
+    assert "arrival order" in tx._pipeline.explain()
+
+
+def test_latest_by_event_time_of_a_stream_without_time_is_an_error(tx: SourceStream) -> None:
+    tx.key_by("card").latest("current", order="event_time").write("table", connect.memory(key=["card"]))
+    with pytest.raises(PlanError, match="latest by event time needs rows with time\n  hint: add event_time"):
+        tx._pipeline.check()
+    with pytest.raises(OptionError, match="expected order to be event_time or arrival, got 'newest'"):
+        tx.key_by("card").latest("other", order="newest")  # type: ignore[arg-type]
 
 
 def test_an_unknown_verb_is_an_attribute_error(tx: SourceStream) -> None:

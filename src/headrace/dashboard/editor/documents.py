@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,7 +13,7 @@ from headrace.dashboard.editor.flow.graph import flow_of
 from headrace.dashboard.editor.flow.places import with_paths
 from headrace.dashboard.editor.yaml_parts import FILE, compose_text
 from headrace.dashboard.plan_graph import graph_of
-from headrace.errors import HeadraceError, Problem
+from headrace.errors import HeadraceError, Location, Problem
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs.security.policy import Policy
 from headrace.plan.graph import Graph
@@ -24,7 +23,6 @@ from headrace.testing.sample_run.inputs import SampleInput, inputs_of
 from headrace.yaml.load import read_draft
 
 UNRESTRICTED = Policy()
-_PLACE = re.compile(rf"^{re.escape(FILE)}:(\d+):(\d+)(?:: )?(.*)$", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,9 @@ def _locate_all(problems: Iterable[Problem]) -> tuple[dict[str, Any], ...]:
 
 def locate(problem: Problem) -> dict[str, Any]:
     """Return a problem with its line and column in the document; line 1 if it has none."""
-    match = _PLACE.match(problem.where)
-    line, column, where = (int(match[1]), int(match[2]), match[3]) if match else (1, 1, problem.where)
-    place = {"line": line, "column": column, "where": where, "located": match is not None}
+    location = Location.parse(problem.where)
+    located = location is not None and location.file == FILE
+    if location is None or not located:
+        location = Location(FILE, 1, 1, problem.where)
+    place = {"line": location.line, "column": location.column, "where": location.label, "located": located}
     return {**place, "what": problem.what, "hint": problem.hint}

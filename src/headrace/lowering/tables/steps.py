@@ -40,7 +40,7 @@ def latest_rows(
     ready = with_time(frame if deletes is None else frame.withColumn("__delete", deletes))
     if facts.cdc:
         ready = ready.drop(CHANGE)
-    declared = _declare(keys, facts, ttl=node.ttl or 0, by_arrival=facts.cdc, versions=versions)
+    declared = _declare(keys, facts, ttl=node.ttl or 0, by_arrival=node.by_arrival(facts), versions=versions)
     return run_step(ready, kernel(frame.sparkSession).tables.LatestStep, declared, counts)
 
 

@@ -172,7 +172,7 @@ class SourceModel(ConnectorModel):
     label = "the source"
     example = "such as {memory: {}, schema: id string}"
     role: ClassVar[Role] = "source"
-    siblings = ("event_time", "ingestion_time", "processing_time")
+    siblings = ("event_time", "ingestion_time", "processing_time", "changelog")
     format: FormatValue | None = Field(default=None, description="The format of the records")
     schema_: SchemaValue | None = Field(
         default=None, alias="schema", description="The columns, as Spark's DDL text"

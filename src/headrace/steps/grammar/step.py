@@ -25,9 +25,10 @@ class Slot(IntEnum):
     WHERE = 1
     WITH_COLUMNS = 2
     TIME = 3
-    OPERATION = 4
-    SELECT = 5
-    DROP = 6
+    CHANGELOG = 4
+    OPERATION = 5
+    SELECT = 6
+    DROP = 7
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from headrace.errors import OptionError
 from headrace.sql.expression_check import qualifiers
 from headrace.steps.base import MAIN, Node, Plan, Ref
-from headrace.steps.expression_checks import check_pair_expressions
+from headrace.steps.expression_checks import check_named_pairs
 from headrace.steps.expressions import Named, expression_of, names_of
 from headrace.steps.facts import Facts, late_facts, union_facts
 from headrace.steps.traits import Finding, RealTimeNote, Tier, unknown_columns
@@ -92,7 +92,7 @@ class TwoInputs(Node):
                 _KEYS,
             )
         sides = self.sides(plan)
-        yield from check_pair_expressions((item for _, item in self.select or ()), sides, "select")
+        yield from check_named_pairs(self.select or (), sides, "select")
         yield from self._check_selected_sides()
 
     def _check_selected_sides(self) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from headrace.steps.base import Node, Plan, Ref
-from headrace.steps.expression_checks import check_expressions
+from headrace.steps.expression_checks import check_named
 from headrace.steps.expressions import Named, names_of
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Expected, NamedExpressions
@@ -30,8 +30,7 @@ class Route(Node):
         return names_of(self.branches)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
-        conditions = (condition for _, condition in self.branches)
-        yield from check_expressions(conditions, plan.facts(self.input).columns, "route")
+        yield from check_named(self.branches, plan.facts(self.input).columns, "route")
 
     def description(self) -> list[str]:
         return [f"{name} if {condition}" for name, condition in self.branches]

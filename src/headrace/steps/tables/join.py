@@ -11,7 +11,7 @@ from pydantic import Field
 from headrace.durations import text
 from headrace.errors import require_choice
 from headrace.steps.base import MAIN, Plan, Ref, out_of_order
-from headrace.steps.expression_checks import check_pair_expressions
+from headrace.steps.expression_checks import check_named_pairs
 from headrace.steps.expressions import describe_columns
 from headrace.steps.facts import CHANGE, Facts, late_facts
 from headrace.steps.grammar.values import Reference
@@ -107,7 +107,7 @@ class TableJoin(JoinOn):
         left, right = (plan.facts(ref) for ref in self.inputs)
         yield from unknown_columns((key for key, _ in self.on), left.columns, "left key", ("on", "join"))
         yield from unknown_columns((key for _, key in self.on), right.columns, "right key", ("on", "join"))
-        yield from check_pair_expressions((item for _, item in self.select or ()), self.sides(plan), "select")
+        yield from check_named_pairs(self.select or (), self.sides(plan), "select")
         if self.at == "event_time" and left.timed and right.timed and left.by_clock != right.by_clock:
             what = "the stream and the table have different kinds of time"
             yield Finding(what, "declare event time for both", _KEYS)

@@ -1,10 +1,10 @@
-"""A stream as a table: the latest row of each key."""
+"""A stream as a table: the latest row of each key, by event time or in the order of arrival."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,19 +21,26 @@ from headrace.steps.tables.changelog import keyed_columns, row_columns
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_stateful
 
+LatestOrder = Literal["event_time", "arrival"]
 VERSIONS = "versions"
 """The output with the history of a table, which joins at event time read."""
 
 
 @dataclass(frozen=True)
 class Latest(KeyedNode):
-    """A table with the row of the highest event time of each key; for equal times, the later arrival."""
+    """A table with the row of the highest event time of each key; for equal times, the later arrival.
+
+    In the order of arrival, and over the changes of a source, it is the last row to arrive.
+    """
 
     delete_when: Expression | None = None
     """A row that satisfies it removes its key."""
     ttl: int | None = None
     """How long after its last row a key is kept, in microseconds; None: without limit."""
+    order: LatestOrder | None = None
+    """`event_time` or `arrival`; default: by event time if the rows have one and are no changes."""
     verb: ClassVar[str] = "latest"
+    applies_changes: ClassVar[bool] = True
     duplicate_hint: ClassVar[str] = "rename the column before: the rows of a table have the column `change`"
 
     @property
@@ -44,12 +51,18 @@ class Latest(KeyedNode):
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, "late", VERSIONS)
 
+    def by_arrival(self, facts: Facts) -> bool:
+        """Return True if the last row to arrive is the latest one, whatever its event time."""
+        if self.order is not None:
+            return self.order == "arrival"
+        return facts.cdc or facts.delivered or not facts.timed
+
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         facts = inputs[0]
         if output == "late":
             return late_facts(facts)
         columns = keyed_columns(self.keys, row_columns(facts))
-        table = replace(facts, schema=None, cdc=False, hold=0)
+        table = replace(facts, schema=None, cdc=False, delivered=False, hold=0)
         if output == VERSIONS:
             return replace(table, columns=columns, change="none")
         shown = None if columns is None else (*columns, CHANGE)
@@ -59,15 +72,19 @@ class Latest(KeyedNode):
         yield from super().check(plan)
         facts = plan.facts(self.input)
         yield from check_expressions([self.delete_when], facts.columns, "latest")
-        if not facts.timed and not facts.cdc and facts.change != "table":
-            hint = "add event_time(column), ingestion_time() or processing_time() before"
-            yield Finding("latest needs rows with time", hint, ("latest",))
+        if self.order == "event_time" and not facts.timed:
+            hint = "add event_time(column) before, or use the order of arrival"
+            yield Finding("latest by event time needs rows with time", hint, ("order", "latest"))
+        if self.order == "event_time" and (facts.cdc or facts.delivered):
+            hint = "remove order: the changes of a source are applied in the order of arrival"
+            yield Finding("changes cannot be applied by event time", hint, ("order", "latest"))
         if self.ttl is not None and not facts.timed:
             yield Finding("ttl needs rows with time", "add event_time(column) before", ("ttl", "latest"))
 
     def tier(self, plan: Plan) -> Tier:
-        order = "commit order" if plan.facts(self.input).cdc else "event-time order"
-        return Tier("kernel", f"keeps the last row of each key, in {order}")
+        facts = plan.facts(self.input)
+        order = "arrival order" if self.by_arrival(facts) else "event-time order"
+        return Tier("kernel", f"keeps the last row of each key, in {'commit order' if facts.cdc else order}")
 
     def state_bound(self, plan: Plan) -> StateBound:
         keys = self.key_text
@@ -84,13 +101,15 @@ class Latest(KeyedNode):
         return [
             "the latest row",
             describe_keys(self.keys),
+            "in the order of arrival" if self.order == "arrival" else "",
             f"removed by a row with {self.delete_when}" if self.delete_when is not None else "",
             f"removed {text(self.ttl)} after its last row" if self.ttl is not None else "",
         ]
 
     def state_fields(self) -> Mapping[str, Any]:
         deletes = None if self.delete_when is None else stable_text(self.delete_when)
-        return {"keys": stable_names(self.keys), "delete_when": deletes, "ttl": self.ttl}
+        order = {"order": self.order} if self.order is not None else {}
+        return {"keys": stable_names(self.keys), "delete_when": deletes, "ttl": self.ttl, **order}
 
 
 class LatestOptions(DocumentModel):
@@ -100,6 +119,11 @@ class LatestOptions(DocumentModel):
     example = "such as {delete_when: price is null}"
     delete_when: Condition | None = Field(default=None, description="A row that satisfies it removes its key")
     ttl: Length | None = Field(default=None, description="Removes a key this long after its last row")
+    order: LatestOrder | None = Field(
+        default=None,
+        description="`event_time` or `arrival`: which of two rows of a key is the later one; default: by "
+        "event time if the rows have one",
+    )
 
 
 class LatestModel(StepModel):

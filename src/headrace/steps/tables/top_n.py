@@ -64,6 +64,7 @@ class TopN(KeyedNode):
             columns=None if columns is None else (*columns, RANK, CHANGE),
             schema=None,
             cdc=False,
+            delivered=False,
             hold=0,
             change="table",
             table_key=(*names_of(self.keys), RANK),

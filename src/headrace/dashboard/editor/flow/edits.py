@@ -21,14 +21,14 @@ from headrace.dashboard.editor.schema_tree import object_of, short_key, walk, wo
 from headrace.dashboard.editor.yaml_parts import Path, compose_text, find, parts_of
 from headrace.errors import OptionError, did_you_mean
 from headrace.steps.base import NAME
-from headrace.yaml.entries import TIMES
+from headrace.yaml.entries import SOURCE_STEPS
 
 _ORDER = (
     "from",
     "union",
     "where",
     "with_columns",
-    *(model.key for model in TIMES),
+    *(model.key for model in SOURCE_STEPS),
     "key_by",
     "window",
     "ttl",

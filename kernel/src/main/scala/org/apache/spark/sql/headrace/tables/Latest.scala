@@ -18,6 +18,9 @@ import org.apache.spark.unsafe.types.UTF8String
  * that joins at event time read; `__sequence` is the arrival order of the rows of a key. The column
  * `__delete` of the input marks rows that remove their key.
  *
+ * The rows of a changelog are applied by key: a `delete` may have only the key. An `update_before` removes the
+ * row that it equals, so that a row whose key changes leaves its old key. A micro-batch emits its net change.
+ *
  * @param ttl time after its last row, by the watermark, at which a key is removed; 0 for never
  * @param byArrival true if the last row to arrive is the latest one, whatever its event time
  */
@@ -58,7 +61,8 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     var state = read(store.get(0))
     if (isExpired(state, now)) state = expire(state, store, out)
-    events.foreach { event =>
+    if (rows.isChangelog) applyChanges(state, events, now, out)
+    else events.foreach { event =>
       counts.add(Counts.Rows, 1)
       if (step.byArrival || event.at >= 0) take(state, event, now, out)
       else out.late(event, now, if (event.at == Time.None) LateReason.NoEventTime else LateReason.TooLate)
@@ -77,7 +81,7 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
 
   private def take(state: LatestRow, event: Event, now: Now, out: TaggedRows): Unit = {
     val next = rows.toStored(event.row)
-    val deletes = step.deletes >= 0 && !event.row.isNullAt(step.deletes) && event.row.getBoolean(step.deletes)
+    val deletes = isDeleted(event)
     if (out.takes(LatestStep.Versions)) emitVersion(state, next, deletes, rows.timeOf(next), out)
     state.touched = Seq(state.touched, event.at, now.watermark, 0L).max
     if (!step.byArrival && event.at < state.time) counts.add(Counts.Superseded, 1)
@@ -89,6 +93,27 @@ private final class LatestLogic(step: LatestStep, counts: Counts) extends KeyedL
       state.time = event.at
     }
   }
+
+  private def applyChanges(state: LatestRow, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
+    val before = state.row
+    events.foreach { event =>
+      counts.add(Counts.Rows, 1)
+      counts.add(Counts.Processed, 1)
+      val row = rows.toStored(event.row)
+      val deletes = rows.labelOf(event.row) == Change.Delete || isDeleted(event)
+      if (rows.labelOf(event.row) == Change.UpdateBefore) { if (state.row == row) state.row = null }
+      else {
+        if (out.takes(LatestStep.Versions)) emitVersion(state, row, deletes, rows.timeOf(row), out)
+        state.row = if (deletes) null else row
+      }
+      state.time = event.at
+      state.touched = Seq(state.touched, event.at, now.watermark, 0L).max
+    }
+    Change.between(before, state.row)(emit(_, _, out))
+  }
+
+  private def isDeleted(event: Event): Boolean = step.deletes >= 0 && !event.row.isNullAt(step.deletes) &&
+    event.row.getBoolean(step.deletes)
 
   private def emit(row: UnsafeRow, change: UTF8String, out: TaggedRows): Unit = out.emit(
     LatestStep.Main, new GenericInternalRow(rows.values(row) ++ Array[Any](change, change, rows.timeOf(row))))

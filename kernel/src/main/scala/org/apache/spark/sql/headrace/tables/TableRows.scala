@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.headrace.operators.{Change, Event}
 import org.apache.spark.sql.types.{DataType, StructField}
+import org.apache.spark.unsafe.types.UTF8String
 
 /**
  * The rows of a table as they are stored: computed keys, the user's columns without `change`, the event time,
@@ -33,6 +34,9 @@ final class TableRows(input: Seq[Attribute], added: Seq[String] = Nil) extends S
 
   /** True if the row removes an earlier one. */
   def removes(row: InternalRow): Boolean = Change.removes(row, label)
+
+  /** The label of a row of a changelog. */
+  def labelOf(row: InternalRow): UTF8String = row.getUTF8String(label)
 
   def isChangelog: Boolean = label >= 0
 

@@ -1,0 +1,1 @@
+"""Changelog sources: streams whose rows are the changes of a table."""
