@@ -97,6 +97,12 @@ def test_failed_run_is_an_error_and_the_shell_goes_on(
     with pytest.raises(HeadraceError):
         created.execute("SELECT raise_error('broken') AS e FROM bid;")
     assert created.run_failed
+    created.session.enter("\n\n")
+    with pytest.raises(HeadraceError) as caught:
+        created.execute(
+            "CREATE SOURCE n WITH (connector = 'generator', rows = 3, columns.n = 'sequence');\nSELECT m FROM n;"
+        )
+    assert not caught.value.where.startswith("sql:")
     created.execute(QUERY)
     assert '{"auction":2,"total":7}' in capfd.readouterr().out
 
@@ -153,7 +159,7 @@ def terminal(here: Path) -> Iterator[Terminal]:
 def test_shell_in_a_terminal(terminal: Terminal, here: Path) -> None:
     terminal.wait(r"^sql>")
     # Completion of a connector and of a table, over several lines.
-    terminal.type("CREATE SOURCE n WITH (connector = 'gen\t")
+    terminal.type("CREATE SOURCE n (n BIGINT) WITH (connector = 'gen\t")
     terminal.wait(r"connector = 'generator")
     terminal.type("', rate = 50,\r")
     terminal.wait(r"^\.\.\.>")

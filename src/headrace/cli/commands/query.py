@@ -10,7 +10,7 @@ import typer
 from headrace.cli.commands.service.jobs import Url
 from headrace.cli.loading import SUFFIXES
 from headrace.cli.options import CheckpointDirectory, PipelineName
-from headrace.cli.shell.display import Format, csv_writer, table_of
+from headrace.cli.shell.display import Format, csv_writer, print_table
 from headrace.cli.terminal.output import out, print_message, show_json
 from headrace.errors import OptionError
 
@@ -76,7 +76,7 @@ def _show(answer: dict[str, Any], format_: Format) -> None:
     if format_ == "csv":
         csv_writer()(columns, cells)
     elif rows:
-        out().print(table_of(columns, cells))
+        print_table(out(), columns, cells)
     epochs = ", ".join(f"{name} epoch {epoch}" for name, epoch in answer["epochs"].items())
     more = "; there are more rows (--limit)" if answer["truncated"] else ""
     print_message(f"{len(rows)} row{'' if len(rows) == 1 else 's'}, {epochs}{more}")

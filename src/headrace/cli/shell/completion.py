@@ -48,8 +48,8 @@ def complete(text: str, session: Session) -> tuple[str, list[str]]:
     """
     match = _WORD.search(text)
     word = match[0] if match else ""
-    found = dict.fromkeys(_candidates(text, word, session))
-    return word, [each for each in found if each.lower().startswith(word.lower()) and each != word]
+    candidates = dict.fromkeys(_candidates(text, word, session))
+    return word, [each for each in candidates if each.lower().startswith(word.lower()) and each != word]
 
 
 def _candidates(text: str, word: str, session: Session) -> Iterator[str]:

@@ -65,9 +65,20 @@ def print_result(result: Result, console: Console) -> None:
     """Print the rows of a result and their number."""
     rows = list(result.rows(MAX_PRINTED))
     if result.columns:
-        console.print(table_of(result.columns, rows))
+        print_table(console, result.columns, rows)
     more = f", {len(rows):,} of them shown" if len(rows) < result.count else ""
     console.print(Text(f"{count_of(result.count, 'row')}{more}", style="dim"))
+
+
+def print_table(console: Console, columns: Sequence[str], rows: Sequence[Row]) -> None:
+    """Print rows as a table, without spaces at the ends of lines in a pipe or a file."""
+    if console.is_terminal:
+        console.print(table_of(columns, rows))
+        return
+    with console.capture() as captured:
+        console.print(table_of(columns, rows))
+    for line in captured.get().splitlines():
+        console.print(Text(line.rstrip()), soft_wrap=True)
 
 
 def table_of(columns: Sequence[str], rows: Sequence[Row]) -> Table:

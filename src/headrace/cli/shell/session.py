@@ -81,7 +81,7 @@ class Session:
         self._text = before + text.rstrip() + "\n;\n"
         entered: list[Entered] = []
         problems: list[Problem] = []
-        with self._places():
+        with self.places():
             for tokens in split_statements(script):
                 try:
                     entered.append(read_statement(Cursor(script, tokens)))
@@ -240,16 +240,16 @@ class Session:
 
     def _declare(self, used: Iterable[Entered], *, unused_sinks: bool = True) -> Declared:
         text = _keep(self._text, sorted((each.start, each.end) for each in used))
-        with self._places():
+        with self.places():
             return declare(text, file=_TEXT, name=self.settings.name, unused_sinks=unused_sinks)
 
     def _check(self, graph: Graph) -> None:
-        with self._places():
+        with self.places():
             if problems := problems_of(graph):
                 raise PlanError(problems)
 
     @contextmanager
-    def _places(self) -> Iterator[None]:
+    def places(self) -> Iterator[None]:
         """Give errors the places that the user sees: in a file, or in the last input."""
         try:
             yield
@@ -257,6 +257,10 @@ class Session:
             raise DocumentError([self._relocate(each) for each in error.problems]) from None
         except PlanError as error:
             raise PlanError([self._relocate(each) for each in error.problems]) from None
+        except HeadraceError as error:
+            if (place := self._relocate(error.problem)) == error.problem:
+                raise
+            raise type(error).of(place) from None
 
     def _relocate(self, problem: Problem) -> Problem:
         match = re.match(rf"{_TEXT}:(\d+):(\d+)(.*)", problem.where, re.DOTALL)

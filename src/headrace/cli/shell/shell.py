@@ -151,9 +151,10 @@ class Shell:
     ) -> Any:
         until = self._until(graph)
         try:
-            return self.engine.run(
-                graph, until=until, checkpoint=checkpoint, show=show or (lambda _: None), note=_note
-            )
+            with self.session.places():
+                return self.engine.run(
+                    graph, until=until, checkpoint=checkpoint, show=show or (lambda _: None), note=_note
+                )
         except HeadraceError:
             self.run_failed = True
             raise
