@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.errors import OptionError
 from headrace.lowering.code.shipping import ship
 from headrace.processors.visit import describe_state
 from headrace.rules.log import RuleLog, RuleSet
@@ -149,7 +150,9 @@ def table_frame(files: StateFiles, node: Node, stream_plan: DataFrame) -> DataFr
         columns = (F.col("row")[old].alias(new) for old, new in zip(_fields(rows, "row"), names, strict=True))
         return rows.select(key, *columns)
     parts = dict(_parts(files, node, stream_plan))
-    frame = parts[WINDOWS] if WINDOWS in parts else parts[VALUES]
+    frame = parts.get(WINDOWS, parts.get(VALUES))
+    if frame is None:
+        raise OptionError("its state has no rows of a table", where=f"`{node.name}`")
     keys = [
         F.col("key")[stored].alias(name)
         for stored, name in zip(_fields(frame, "key"), node.key_names, strict=True)

@@ -30,7 +30,6 @@ from headrace.spark.session import open_session
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.top_n import TopN
-from headrace.windows.declare import WindowAggregate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,7 +44,7 @@ MAX_BYTES = 4 << 20
 """The maximum size of the rows of an answer, as JSON."""
 SECONDS = 30.0
 """The time after which a query is cancelled."""
-_KINDS = (Latest, TopN, Aggregate, WindowAggregate)
+_KINDS = (Latest, TopN, Aggregate)
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def table_names(graph: Graph) -> dict[str, str]:
 
     A table of a script has the name of its CREATE TABLE, not that of its step `name:latest`.
     """
-    steps = [node.name for node in graph if isinstance(node, _KINDS)]
+    steps = [node.name for node in graph if isinstance(node, _KINDS) or node.emits_panes]
     short = {name.partition(":")[0]: name for name in reversed(steps)}
     return {
         **{name: step for name, step in short.items() if name not in steps},
