@@ -41,6 +41,8 @@ from headrace.yaml.positions import Value
 
 _NOT_NULL = re.compile(r"\s+not\s+null\b", re.IGNORECASE)
 """A constraint inside a type, which schemas do not have."""
+_PRECISION = re.compile(r"\b(timestamp|timestamp_ltz|timestamp_ntz)\s*\(\s*\d\s*\)", re.IGNORECASE)
+"""Flink's timestamps have a number of digits; Spark's always have six."""
 _SETTINGS = ("name",)
 _SOURCE_KEYS = ("format", "on_error")
 
@@ -262,7 +264,7 @@ class _ScriptBuilder:
         entry, kind = self._endpoint(create)
         roles = connector(kind).roles
         declared = [column for column in create.columns if column.expression is None]
-        schema = ", ".join(f"{quote(c.name.text)} {_NOT_NULL.sub('', c.type)}" for c in declared)
+        schema = ", ".join(f"{quote(c.name.text)} {_spark_type(c.type)}" for c in declared)
         if schema:
             entry["schema"] = Placed(schema, create.columns[0].name.where)
         lookup = None
@@ -475,6 +477,15 @@ def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
         else:
             result[name] = value
     return result
+
+
+def _spark_type(written: str) -> str:
+    """Return a type as schemas have it.
+
+    >>> _spark_type("TIMESTAMP(3) NOT NULL")
+    'TIMESTAMP'
+    """
+    return _PRECISION.sub(r"\1", _NOT_NULL.sub("", written))
 
 
 def _is_clock(expression: str) -> bool:

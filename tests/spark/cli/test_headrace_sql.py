@@ -170,10 +170,10 @@ def test_shell_in_a_terminal(terminal: Terminal, here: Path) -> None:
     terminal.wait(r"error: 1:8: unknown column `m`")
     # A live result updates in place until Ctrl-C, which ends the query and not the shell.
     terminal.type("SELECT k, count(*) AS c FROM (SELECT n % 2 AS k FROM n) AS v GROUP BY k;\r")
-    first = int(terminal.wait(r"^\s+0\s+(\d+)")[1])
+    first = int(terminal.wait(r"^\s*0\s+(\d+)")[1])
     terminal.wait(r"Ctrl-C ends the query")
     deadline = time.monotonic() + 120
-    while int(terminal.wait(r"^\s+0\s+(\d+)")[1]) <= first:
+    while int(terminal.wait(r"^\s*0\s+(\d+)")[1]) <= first:
         assert time.monotonic() < deadline, terminal.text()
         terminal._stream.feed(terminal.child.read_nonblocking(65536, timeout=60))
     assert len(re.findall(r"^\s*k\s+c\s*$", terminal.text(), re.MULTILINE)) == 1
