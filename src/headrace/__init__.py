@@ -26,7 +26,7 @@ from headrace.processors import state, timers
 from headrace.processors.outputs import side_output
 from headrace.processors.processor import Processor
 from headrace.schemas.fields import Schema
-from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.keyed import KeyedStream
 from headrace.streams.pipeline import Pipeline
 from headrace.streams.results import (
     DivertingStream,
@@ -59,6 +59,13 @@ else:
         raise AttributeError(f"module 'headrace' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: object) -> None:
+    """Add the cell magic `%%headrace`; called by `%load_ext headrace` in a notebook."""
+    from headrace.devtools.notebook_magic import load
+
+    load(shell)
+
+
 __all__ = [
     "Aggregate",
     "Connector",
@@ -86,7 +93,6 @@ __all__ = [
     "TimedProcessed",
     "TimedResult",
     "TimedStream",
-    "Updates",
     "WindowedStream",
     "connect",
     "patterns",

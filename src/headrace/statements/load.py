@@ -172,6 +172,8 @@ class _ScriptBuilder:
         self._inserts: dict[str, list[str]] = {}
         self._failed: set[str] = set()
         """The sinks with a query that was refused."""
+        self._changing: set[str] = set()
+        """The sinks without a key that get changes."""
         self._places: dict[str, str] = {}
         self._queries = QueryBuilder(script, self.draft, self._catalog)
         self._bare: list[Query] = []
@@ -321,6 +323,7 @@ class _ScriptBuilder:
             changes="table" if is_table else "none",
             marked=is_table,
             key=tuple(key.text for key in create.key),
+            types={c.name.text: _NOT_NULL.sub("", c.type) for c in create.columns if c.type},
             lookup=lookup,
             side_outputs={"dead_letters": name},
         )
@@ -404,7 +407,7 @@ class _ScriptBuilder:
         ]
         self._inserts[sink].append(name)
         self._failed.add(sink)
-        relation = self._queries.build(name, insert.query, insert.sink.where)
+        relation = self._queries.build(name, insert.query, insert.sink.where, positional=bool(columns))
         self._check_rows(create, relation, insert.sink.where)
         self._failed.discard(sink)
         if columns and relation.columns is not None:
@@ -419,8 +422,12 @@ class _ScriptBuilder:
 
     def _check_rows(self, sink: Create, relation: Relation, where: str) -> None:
         """Refuse rows that replace earlier ones in a sink that would keep all of them."""
-        keyless = not sink.key and "key" not in sink.options and sink.options["connector"].text != "console"
-        if keyless and relation.changes == "table" and not relation.marked:
+        if not _is_keyless(sink):
+            return
+        if relation.labelled:
+            self._changing.add(sink.name.text)
+        console = sink.options["connector"].text == "console"
+        if relation.changes == "table" and not (relation.marked or relation.labelled or console):
             raise refuse(
                 where,
                 f"rows of the query replace earlier ones, but the sink `{sink.name}` has no key",
@@ -448,7 +455,8 @@ class _ScriptBuilder:
         fields = connector(kind).model_fields
         if create.key and "key" in fields and "key" not in entry[kind]:
             entry[kind]["key"] = [key.text for key in create.key]
-        return {"from": ref, **entry}
+        mode = {"mode": "changes"} if create.name.text in self._changing else {}
+        return {"from": ref, **entry, **mode}
 
     def _finish_queries(self) -> None:
         """Write a single query to the console; the rows of any other query would get lost."""
@@ -460,11 +468,12 @@ class _ScriptBuilder:
 
     def _attempt_console(self, query: Query) -> None:
         try:
-            self._queries.build("result", query.query, query.where)
+            relation = self._queries.build("result", query.query, query.where)
         except DocumentError as error:
             self.draft.problems += error.problems
             return
-        self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}})
+        mode = {"mode": "changes"} if relation.labelled else {}
+        self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}, **mode})
 
 
 def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
@@ -486,6 +495,10 @@ def _spark_type(written: str) -> str:
     'TIMESTAMP'
     """
     return _PRECISION.sub(r"\1", _NOT_NULL.sub("", written))
+
+
+def _is_keyless(sink: Create) -> bool:
+    return not sink.key and "key" not in sink.options
 
 
 def _is_clock(expression: str) -> bool:

@@ -135,7 +135,7 @@ class Result:
         self._names = names
         if self._as_changes:
             return _Log()
-        if self._facts.change == "table" and CHANGE in names:
+        if self._facts.change in ("table", "updates") and CHANGE in names:
             at = names.index(CHANGE)
             self._names = names[:at] + names[at + 1 :]
             return _Changes(at)
