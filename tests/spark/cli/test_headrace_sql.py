@@ -176,6 +176,7 @@ def test_shell_in_a_terminal(terminal: Terminal, here: Path) -> None:
     while int(terminal.wait(r"^\s*0\s+(\d+)")[1]) <= first:
         assert time.monotonic() < deadline, terminal.text()
         terminal._stream.feed(terminal.child.read_nonblocking(65536, timeout=60))
+    terminal.wait(r"^\s*k\s+c\s*$")
     assert len(re.findall(r"^\s*k\s+c\s*$", terminal.text(), re.MULTILINE)) == 1
     terminal.child.sendintr()
     terminal.wait(r"^2 rows\s*\n(.*\n)*?sql>\s*\Z")
