@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headrace.steps.base import Node
 
 WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
-STATE, STORED, TABLE = "state", "stored", "table"
+STATE, STORED = "state", "stored"
 _DUE_BYTES = 16
 """Length of the timers at the start of the state of a processor."""
 _STATE_KEY = "__state_key"
@@ -115,8 +115,6 @@ def _operator_parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> li
     classes, plan = kernel(files.spark), java_frame(stream_plan)
     if (view := classes.windows.WindowStateView.of(plan)) is not None:
         return _windows(files, view)
-    if (table := classes.tables.TableView.of(plan)) is not None:
-        return [(TABLE, _table_rows(files, table))]
     if variable := classes.operators.keyed.KeyedOperator.variableOf(plan):
         running = classes.tables.RunningAggregateView.of(plan)
         return [_table(files, variable, running)]
@@ -284,18 +282,11 @@ def _entry(key: str, names: Sequence[str], entries: Iterable[Any]) -> dict[str, 
         result[VALUES] = result[VALUES][0][VALUES]
     if STORED in result:
         result[STORED] = result[STORED][0]
-    if TABLE in result:
-        result[TABLE] = [_visible(entry["row"]) for entry in result[TABLE]]
     if STATE in result:
         result[STATE] = json.loads(result[STATE][0][STATE])
     if KEPT in result:
         result[KEPT] = [entry["time"] for entry in result[KEPT]]
     return {"key": dict(zip(names, stored.values(), strict=True)), **result}
-
-
-def _visible(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the names of computed keys."""
-    return {name.removeprefix(_HIDDEN_KEY): value for name, value in row.items()}
 
 
 def _order(entry: dict[str, Any]) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from pyspark.sql import SparkSession
 
 from headrace import Pipeline
 from headrace.debugging import tables
-from headrace.debugging.state import state_of
 from headrace.debugging.tables import query_tables, read_table, table_names
 from headrace.errors import OptionError
 from headrace.plan.graph import Graph
@@ -123,9 +122,3 @@ def test_unknown_table_and_missing_key(checkpoint: tuple[Graph, Path]) -> None:
     with pytest.raises(OptionError, match="unknown table `total`"):
         read_table(*checkpoint, "total")
     assert read_table(*checkpoint, "totals", key="99").rows == []
-
-
-def test_state_of_a_table_shows_its_rows(checkpoint: tuple[Graph, Path]) -> None:
-    [state] = state_of(*checkpoint, step="lot:latest", key="2")
-    [entry] = state.stored.entries
-    assert [row["price"] for row in entry["table"]] == [4]

@@ -24,7 +24,6 @@ _NOUNS = {
     "waiting": ("row waiting", "rows waiting"),
     "kept": ("kept time", "kept times"),
     "values": ("result", "results"),
-    "table": ("row in the table", "rows in the table"),
     "matches": ("partial match", "partial matches"),
 }
 _MAX_KEYS = 10_000
@@ -162,7 +161,6 @@ def _key_lines(entry: dict[str, Any]) -> Iterator[Line]:
     lines += [_match(match) for match in entry.get("matches", ())]
     lines += [_row(row) for row in entry.get("waiting", ())]
     lines += [f"kept: {time}" for time in entry.get("kept", ())]
-    lines += [_plain(row) for row in entry.get("table", ())]
     for line in lines[:_MAX_LINES]:
         yield ((f"    {line}", "fact"),)
     if len(lines) > _MAX_LINES:
