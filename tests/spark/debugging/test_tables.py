@@ -106,13 +106,6 @@ def test_answer_is_cut_at_the_limit_and_at_the_size(
     assert (query_tables(*checkpoint, "SELECT * FROM totals").rows, answer.truncated) == ([], True)
 
 
-def test_query_that_takes_too_long_is_cancelled(checkpoint: tuple[Graph, Path]) -> None:
-    slow = """SELECT sum(hash(auction, i, j)) AS s FROM totals
-        LATERAL VIEW explode(sequence(1, 20000)) x AS i LATERAL VIEW explode(sequence(1, 5000)) y AS j"""
-    with pytest.raises(OptionError, match=r"the query took more than 0\.5 seconds"):
-        query_tables(*checkpoint, slow, seconds=0.5)
-
-
 def test_error_of_spark_is_that_of_the_query(checkpoint: tuple[Graph, Path]) -> None:
     with pytest.raises(OptionError, match=r"query: .*nothing"):
         query_tables(*checkpoint, "SELECT nothing FROM totals")
