@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lunr import lunr
+from lunr import lunr  # type: ignore[import-untyped]
 from tests.support.matrix.cells import cells
 from tests.support.pattern_matrix.runs import PATTERNS
 
