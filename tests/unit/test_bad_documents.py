@@ -785,19 +785,18 @@ PLANS: list[tuple[str, str, str]] = [
         "bytes without a format",
         source("{files: {path: in/}, schema: a int}"),
         "p.yaml:3:3: `tx`: files delivers bytes; set `format`\n"
-        '  hint: add format="json", "avro", "csv", "protobuf", "text" or "raw"',
+        "  hint: add `format: json`, `avro`, `csv`, `protobuf`, `text` or `raw`",
     ),
     (
         "rows without a schema",
         source("{memory: {}}"),
-        "p.yaml:3:3: `tx`: schema is missing\n"
-        '  hint: add schema="id string, at timestamp, ...", a dataclass or a pydantic model',
+        "p.yaml:3:3: `tx`: schema is missing\n  hint: add schema: id string, at timestamp, ...",
     ),
     (
         "event time that is no timestamp",
         source("{memory: {}, schema: ts string, event_time: ts}"),
         "p.yaml:3:51: event_time after `tx`: event time must be a timestamp; `ts` is string\n"
-        "  hint: convert it with with_columns(...)",
+        "  hint: convert it with `with_columns`",
     ),
     (
         "event time that is no column",
@@ -816,13 +815,13 @@ PLANS: list[tuple[str, str, str]] = [
         "name: p\nsources:\n  tx: {memory: {}, schema: a int}\nsteps:\n  a:\n    from: tx\n    where: a > "
         "1\n    window: {tumbling: 1 hour}\n    aggregate: {n: count(*)}\n",
         "p.yaml:8:13: `a`: window needs rows with time\n"
-        "  hint: add event_time(column), ingestion_time() or processing_time() before",
+        "  hint: add `event_time: column`, `ingestion_time` or `processing_time` before",
     ),
     (
         "a trigger that may lose rows",
         emit("{trigger: {after_count: 5}}"),
         "p.yaml:5:51: `a`: this trigger may leave rows unemitted\n"
-        "  hint: wrap it in repeatedly(...), use late=after_count(1), or set allow_loss=True",
+        "  hint: wrap it in repeatedly, use `late: {after_count: 1}`, or set `allow_loss: true`",
     ),
     (
         "a drop of no column",
@@ -834,7 +833,7 @@ PLANS: list[tuple[str, str, str]] = [
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
         "p.yaml:7:36: `out`: a running aggregate changes its rows, so mode append is not possible\n"
-        '  hint: use mode="update", "changes" or "complete"',
+        "  hint: use `mode: update`, `changes` or `complete`",
     ),
     (
         "distinct on no column",
