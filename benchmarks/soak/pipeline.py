@@ -117,6 +117,7 @@ def window_steps(timed: TimedStream) -> dict[str, Rows]:
         "sessions": rare.window(windows.session("2 seconds")).aggregate("sessions", n="count(*)"),
         "counted": keyed.window(windows.count(20)).aggregate("counted", total="sum(v)"),
         "trailing": keyed.window(windows.trailing("5 seconds")).aggregate("trailing", total="sum(v)"),
+        "last": keyed.over("last", order_by="ts", rows=20, total="sum(v)", step="v - lag(v)"),
         "early": early.aggregate("early", total="sum(v)"),
         "minutes": tens.window(windows.tumbling("1 minute")).aggregate("minutes", n="sum(n)"),
     }

@@ -443,9 +443,9 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, assign_window, changelog, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
+        "match_rules, over, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
     ),
     (
         "two verbs in a step",
@@ -456,14 +456,14 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "key_by without aggregate",
         step("{from: tx, key_by: card}"),
-        "p.yaml:5:17: `key_by` needs `aggregate` or `join` or `latest` or `match` or `match_rules` or `process` "
+        "p.yaml:5:17: `key_by` needs `aggregate` or `assign_window` or `join` or `latest` or `match` or `match_rules` or `process` "
         "or `top_n` in the same step\n"
         "  hint: such as aggregate: {n: count(*)}",
     ),
     (
         "window without aggregate",
         step("{from: tx, window: {tumbling: 1 hour}}"),
-        "p.yaml:5:17: `window` needs `aggregate` or `join` in the same step\n  hint: such as aggregate: {n: count(*)}",
+        "p.yaml:5:17: `window` needs `aggregate` or `join` or `top_n` in the same step\n  hint: such as aggregate: {n: count(*)}",
     ),
     (
         "emit without window",
@@ -484,8 +484,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown window",
         window("{tumblin: 1 hour}"),
         "p.yaml:5:26: unknown window `tumblin`\n"
-        "  hint: did you mean `tumbling`? Known: count, delta, global, landmark, punctuation, session, "
-        "sliding, trailing, tumbling",
+        "  hint: did you mean `tumbling`? Known: attached, count, cumulating, delta, global, landmark, "
+        "punctuation, session, sliding, trailing, tumbling",
     ),
     (
         "two windows",
@@ -508,7 +508,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown argument of a window",
         window("{sliding: {size: 1 hour, step: 1 minute, every: 1 minute}}"),
-        "p.yaml:5:50: unknown key `step` in the window `sliding`\n  hint: Known: every, size",
+        "p.yaml:5:50: unknown key `step` in the window `sliding`\n  hint: Known: every, offset, size",
     ),
     (
         "a window of no length",
@@ -763,9 +763,9 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
+        "  hint: did you mean `where`? Known: aggregate, assign_window, changelog, distinct, drop, emit, engine, event_time, filter, "
         "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
+        "match_rules, over, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),

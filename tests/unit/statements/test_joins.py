@@ -263,10 +263,6 @@ def test_columns_of_one_name_get_those_of_the_sink() -> None:
         ),
         ("SELECT x FROM bid JOIN UNNEST(array(1)) AS t(x) ON x > 1", "UNNEST has no condition of its own"),
         ("SELECT b.price FROM bid b NATURAL JOIN click c", "NATURAL joins are not supported"),
-        (
-            "SELECT b.price FROM bid b JOIN TUMBLE(TABLE click, DESCRIPTOR(at), INTERVAL '1' HOUR) c ON b.auction = c.auction",
-            "a window function has no GROUP BY before this join",
-        ),
     ],
 )
 def test_a_refused_join_names_the_reason(query: str, problem: str) -> None:
