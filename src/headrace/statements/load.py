@@ -212,6 +212,23 @@ class _ScriptBuilder:
             self.draft.add(
                 "sinks", name, create.name.where, self._sink_entry(create, self._union(name, inputs))
             )
+        for relation in self._catalog.values():
+            if relation.lookup is not None:
+                self._remove_unread(relation.ref.partition(":")[0])
+
+    def _remove_unread(self, table: str) -> None:
+        """Remove the stream of a table that queries only look up in: it need not be readable as a stream."""
+        own = {name for part in self.draft.sections.values() for name in part if name.split(":")[0] == table}
+        entries = (
+            entry
+            for part in self.draft.sections.values()
+            for name, (_, entry) in part.items()
+            if name not in own
+        )
+        if own and not any(_reads(entry, own) for entry in entries):
+            for part in self.draft.sections.values():
+                for name in own & set(part):
+                    del part[name]
 
     def _add(self, statement: Statement, where: str) -> None:
         match statement:
@@ -474,6 +491,17 @@ class _ScriptBuilder:
             return
         mode = {"mode": "changes"} if relation.labelled else {}
         self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}, **mode})
+
+
+def _reads(entry: Any, names: set[str]) -> bool:
+    """Return True if an entry of the document names one of the steps, or has a query that may."""
+    if isinstance(entry, Mapping):
+        return any(key != "lookup" and _reads(value, names) for key, value in entry.items())
+    if isinstance(entry, list | tuple):
+        return any(_reads(value, names) for value in entry)
+    text = str(entry).lower()
+    words = {re.escape(name.lower()) for name in names}
+    return any(re.search(rf"(?<![\w:]){word}(?![\w:])", text) is not None for word in words)
 
 
 def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
