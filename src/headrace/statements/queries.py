@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import joins, ranks, windows
+from headrace.statements import grouping_sets, joins, ranks, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
@@ -256,8 +256,11 @@ class SelectBuilder:
     def _aggregate(
         self, tree: exp.Select, source: joins.Source, entry: dict[str, Any], emit: Emit
     ) -> Relation:
-        self._refuse_grouping(tree.args.get("group"))
-        grouping = windows.Grouping.of(self, tree, source)
+        grouping = grouping_sets.group(self, tree, source, entry)
+        if grouping is not None:
+            entry.pop("where", None)  # the steps of the sets have it
+        else:
+            grouping = windows.Grouping.of(self, tree, source)
         entry["from"] = grouping.ref
         results = _Results(source.scope, grouping)
         selected = results.select(tree)
@@ -414,15 +417,6 @@ class SelectBuilder:
                     self.place_of(subquery),
                     "a subquery in a condition is not supported over streams",
                     "join the two streams instead",
-                )
-
-    def _refuse_grouping(self, group: exp.Group | None) -> None:
-        for key in ("grouping_sets", "cube", "rollup"):
-            if group is not None and group.args.get(key):
-                raise refuse(
-                    self.where,
-                    f"{key.replace('_', ' ').upper()} is not supported",
-                    "write one query with GROUP BY for each set, and combine them with UNION ALL",
                 )
 
 

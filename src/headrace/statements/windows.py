@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
+from headrace.expand.declare import GROUPING_ID
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, Window, quote
@@ -80,6 +81,8 @@ class Grouping:
     """The input, whose time is that of the window."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The key of an expression that is grouped by."""
+    bits: Mapping[str, int] = field(default_factory=dict)
+    """The bit of `grouping_id` of each expression, if the query has several grouping sets."""
 
     @classmethod
     def of(cls, builder: SelectBuilder, tree: exp.Select, source: Source) -> Grouping:
@@ -131,6 +134,8 @@ class Grouping:
         """Return an expression that the grouping determines: a key, or a bound of the window."""
         from sqlglot import expressions as exp
 
+        if self.bits and isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._set_of(node, scope)
         if isinstance(node, exp.Column) and self.window is not None:
             if node.name.lower() in WINDOW_FORMULAS:
                 return WINDOW_FORMULAS[node.name.lower()]
@@ -144,6 +149,13 @@ class Grouping:
                 return WINDOW_FORMULAS[_PARTS[part]]
         name = self.texts.get(scope.text(node)) if self._may_be_key(node) else None
         return quote(name) if name is not None else None
+
+    def _set_of(self, node: exp.Expr, scope: Scope) -> str | None:
+        """Return `GROUPING_ID()`, or `GROUPING(column)`: 1 in the rows of sets without the column."""
+        if not node.expressions:
+            return GROUPING_ID
+        bit = self.bits.get(scope.text(node.expressions[0]))
+        return "0" if bit is None else f"(shiftright({GROUPING_ID}, {bit}) & 1)"
 
     def _may_be_key(self, node: exp.Expr) -> bool:
         from sqlglot import expressions as exp
