@@ -59,6 +59,13 @@ else:
         raise AttributeError(f"module 'headrace' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: object) -> None:
+    """Add the cell magic `%%headrace`; called by `%load_ext headrace` in a notebook."""
+    from headrace.devtools.notebook_magic import load
+
+    load(shell)
+
+
 __all__ = [
     "Aggregate",
     "Connector",

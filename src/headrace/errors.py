@@ -29,6 +29,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, get_args
@@ -132,6 +133,12 @@ class HeadraceError(Exception):
     def of(cls, problem: Problem) -> Self:
         """Return the error of a problem."""
         return cls(problem.what, where=problem.where, hint=problem.hint)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a notebook shows: the error, with its traceback only on request."""
+        if wants_traceback():
+            return traceback.format_exception(self)
+        return [f"{type(self).__name__}: {self}"]
 
     @property
     def where(self) -> str:

@@ -12,6 +12,8 @@ from headrace.connectors.base import Connector
 from headrace.errors import Location, Problem
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.endpoints.table import TableReader
 from headrace.steps.facts import Facts
 from headrace.steps.traits import Finding
 
@@ -153,6 +155,18 @@ class Graph:
         if isinstance(value, tuple):
             return tuple(self._resolve(item) for item in value)
         return value
+
+
+def is_in_memory(graph: Graph) -> bool:
+    """Return True if all sources are rows in memory, and all sinks are in memory or on the console.
+
+    >>> is_in_memory(Graph("empty", {}))
+    True
+    """
+    sources = [node for node in graph if not node.inputs and not isinstance(node, TableReader)]
+    return all(isinstance(node, Source) and node.connector.kind == "memory" for node in sources) and all(
+        sink.connector.kind in ("memory", "console") for sink in graph.sinks
+    )
 
 
 def _labelled(place: str | None, label: str) -> str:

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
+from headrace.errors import SchemaError
+from headrace.schemas.datatypes import Array, Struct
+from headrace.schemas.ddl import parse_type
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
 from headrace.statements.scope import Scope
 from headrace.statements.spellings import Bounds, find_bounds
+from headrace.steps.facts import CHANGE
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -20,10 +24,8 @@ if TYPE_CHECKING:
     from headrace.statements.queries import SelectBuilder
 
 _SIDES = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
-_REGULAR = (
-    "keep the current rows of one side as a table (CREATE TABLE with a PRIMARY KEY), or bound the event "
-    "times: b.ts BETWEEN a.ts AND a.ts + INTERVAL '10' MINUTES"
-)
+_ITEM = "unnested_item"
+_NAMED = "name the columns of both sides: select them in a view first"
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,27 @@ def conditions_of(tree: exp.Select) -> list[exp.Expr]:
     return _flatten(where.this) if where is not None else []
 
 
-def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[exp.Expr]) -> Source:
-    """Add the step of a join; conditions of `WHERE` that it uses are removed from the list."""
+def build(
+    builder: SelectBuilder, source: Source, join: exp.Join, where: list[exp.Expr], *, pushes: bool = True
+) -> Source:
+    """Add the step of a join; conditions of `WHERE` that it uses are removed from the list.
+
+    Args:
+        builder: the steps of the query.
+        source: what is joined so far.
+        join: the join.
+        where: the conditions of `WHERE`.
+        pushes: False if a later join adds rows that a condition of `WHERE` must see.
+    """
     from sqlglot import expressions as exp
 
     place = builder.place_of(join)
     if isinstance(join.this, exp.Unnest | exp.Lateral):
-        return explode(builder, source, join.this)
-    side = _SIDES.get(join.side.upper())
-    if side is None or join.kind.upper() in ("SEMI", "ANTI") or join.args.get("method"):
-        side = {"SEMI": "semi", "ANTI": "anti"}.get(join.kind.upper())
+        on = join.args.get("on")
+        if on is not None and on.sql().upper() != "TRUE":
+            raise refuse(place, "UNNEST has no condition of its own", "write ON TRUE, and filter in WHERE")
+        return explode(builder, source, join.this, outer=join.side.upper() == "LEFT")
+    side = {"SEMI": "semi", "ANTI": "anti"}.get(join.kind.upper(), _SIDES.get(join.side.upper()))
     if side is None or join.args.get("method"):
         raise refuse(
             place, f"{join.sql().split(' ')[0]} joins are not supported", "write ON with the equal columns"
@@ -79,55 +92,114 @@ def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[ex
     name, right = builder.relation(join.this)
     if name in source.scope.relations:
         raise refuse(place, f"two streams are called `{name}`", "give one of them another alias")
-    both = Scope({**source.scope.relations, name: right}, source.scope.renamed, place)
+    both = _both(source, name, right, place)
     on = _flatten(join.args["on"]) if join.args.get("on") is not None else []
-    on += [
-        exp.EQ(
-            this=exp.column(column.name, next(iter(source.scope.relations))),
-            expression=exp.column(column.name, name),
-        )
-        for column in join.args.get("using") or ()
-    ]
-    if side == "inner":
+    on += [_equal(column.name, source.scope, name) for column in join.args.get("using") or ()]
+    if side == "inner" and pushes:
         from_where = [
             condition
             for condition in where
-            if find_bounds(condition, name, list(source.scope.relations), place) is not None
-            or _uses(condition, both, name)
+            if not has_subquery(condition)
+            and (
+                find_bounds(condition, name, list(source.scope.relations), place) is not None
+                or _uses(condition, both, name)
+            )
         ]
         on += from_where
         where[:] = [condition for condition in where if condition not in from_where]
-    conditions = _classify(on, both, name, right)
+    for condition in on:
+        if has_subquery(condition):
+            hint = "join the subquery in FROM, or write it in WHERE"
+            raise refuse(builder.place_of(condition), "a subquery in ON is not supported", hint)
+    follows = "table" in (source.relation.changes, right.changes) and version is None
+    conditions = _classify(on, both, name, right, by_time=not follows)
+    lower, upper = conditions.bounds
+    if not follows and version is None and not conditions.same_window and (lower is None or upper is None):
+        conditions = _classify(on, both, name, right, by_time=False)
+    step = _Join(builder, source, name, right, both, side, conditions, place)
+    using = [column.name for column in join.args.get("using") or ()]
+    if version is not None:
+        return step.with_shared(using, step.with_version(version))
+    if conditions.bounds == (None, None) and not conditions.same_window:
+        return step.with_shared(using, step.filtered(where if pushes else []).regular())
     if side == "inner":  # what the step of the join does not compare is filtered after it
         where += conditions.others
-        conditions = replace(conditions, others=())
-    step = _Join(builder, source, name, right, both, side, conditions, place)
-    if version is not None:
-        return step.with_version(version)
-    if conditions.same_window:
-        return step.in_window()
-    return step.interval() if conditions.bounds != (None, None) else step.regular()
+        step = replace(step, conditions=replace(conditions, others=()))
+    return step.with_shared(using, step.in_window() if conditions.same_window else step.interval())
 
 
-def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr) -> Source:
-    """Add the stateless query that repeats each row for the items of an array."""
+def _both(source: Source, name: str, right: Relation, place: str) -> Scope:
+    return replace(source.scope, relations={**source.scope.relations, name: right}, place=place)
+
+
+def _equal(column: str, scope: Scope, name: str) -> exp.Expr:
+    """Return the condition of a column in `USING`: the first relation that has it, and the right side."""
+    from sqlglot import expressions as exp
+
+    owners = (known for known, relation in scope.relations.items() if relation.find(column) is not None)
+    owner = next(owners, next(iter(scope.relations)))
+    return exp.EQ(this=exp.column(column, owner), expression=exp.column(column, name))
+
+
+def has_subquery(node: exp.Expr) -> bool:
+    """Return True if an expression has a query in it."""
+    from sqlglot import expressions as exp
+
+    return node.find(exp.Query) is not None
+
+
+def live_join(
+    builder: SelectBuilder,
+    source: Source,
+    name: str,
+    right: Relation,
+    *,
+    side: str,
+    on: list[exp.Expr],
+    place: str,
+) -> Source:
+    """Add the join of the current rows of both sides that satisfy conditions."""
+    both = _both(source, name, right, place)
+    conditions = _classify(on, both, name, right, by_time=False)
+    return _Join(builder, source, name, right, both, side, conditions, place).regular()
+
+
+def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr, *, outer: bool = False) -> Source:
+    """Add the stateless query that repeats each row for the items of an array or a map.
+
+    With `outer` a row without items passes once, with nulls.
+    """
     from sqlglot import expressions as exp
 
     place = builder.place_of(lateral)
     alias = lateral.args.get("alias")
     columns = [column.name for column in (alias.args.get("columns") or ())] if alias is not None else []
     table = alias.name if alias is not None and alias.this is not None else "t"
+    view = "lateral view outer" if outer or lateral.args.get("outer") else "lateral view"
+    fields: tuple[str, ...] = ()
     if isinstance(lateral, exp.Unnest):
-        call = f"explode({source.scope.text(lateral.expressions[0])})"
+        items = lateral.expressions[0]
+        fields = _fields_of_items(source.scope, items)
+        call = f"{'inline' if fields else 'explode'}({source.scope.text(items)})"
     else:
         call = source.scope.text(lateral.this)
-    outer = " outer" if lateral.args.get("outer") else ""
+    ordinal = _ordinal(lateral)
     if not columns:
         columns, table = [table if isinstance(lateral, exp.Lateral) else "col"], f"{table}_rows"
-    names = ", ".join(quote(column) for column in columns)
+        columns = list(fields) or columns
+    if fields and len(fields) != len(columns):
+        what = f"{len(columns)} names for the {len(fields)} fields of the items"
+        raise refuse(place, what, f"such as AS {table} ({', '.join(fields)})")
     step = builder.draft.new_name(builder.name, "explode")
-    text = f"select * from this lateral view{outer} {call} {quote(table)} as {names}"
+    shown = [quote(column) for column in columns]
+    if ordinal:
+        call = f"posexplode({call.partition('(')[2]}"
+        shown = [quote(ordinal), *([_ITEM] if fields else shown)]
+    text = f"select * from this {view} {call} {quote(table)} as {', '.join(shown)}"
     builder.queries.add(step, place, {"from": source.relation.ref, "sql": Placed(text, place)})
+    if ordinal:
+        step = _add_ordinal(builder, step, place, ordinal, dict(zip(columns, fields, strict=False)))
+        columns = [*columns, ordinal]
     known = source.relation.columns
     relation = replace(source.relation, ref=step, columns=None if known is None else (*known, *columns))
     exploded = Relation(step, tuple(columns))
@@ -135,7 +207,48 @@ def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr) -> Source
     return replace(source, relation=relation, scope=scope)
 
 
-def _classify(conditions: list[exp.Expr], both: Scope, name: str, right: Relation) -> _Conditions:
+def _ordinal(lateral: exp.Expr) -> str:
+    """Return the name of the column of `WITH ORDINALITY`; empty if there is none."""
+    offset = lateral.args.get("offset")
+    return "" if not offset else "ordinality" if offset is True else str(offset.name)
+
+
+def _add_ordinal(
+    builder: SelectBuilder, exploded: str, place: str, ordinal: str, fields: Mapping[str, str]
+) -> str:
+    """Add the step that counts items from 1, and takes the fields of an item; return its name."""
+    step = builder.draft.new_name(builder.name, "with_columns")
+    added = {name: f"{_ITEM}.{quote(field)}" for name, field in fields.items()}
+    entry = {"from": exploded, "with_columns": {ordinal: f"{quote(ordinal)} + 1", **added}}
+    builder.queries.add(step, place, {**entry, **({"drop": [_ITEM]} if fields else {})})
+    return step
+
+
+def _fields_of_items(scope: Scope, items: exp.Expr) -> tuple[str, ...]:
+    """Return the fields of the items if they are structs by their declared type."""
+    from sqlglot import expressions as exp
+
+    if not isinstance(items, exp.Column) or (owner := scope.owner(items)) is None:
+        return ()
+    declared = scope.relations[owner].types
+    parts = [part.name.lower() for part in items.parts]
+    name, *path = parts[1:] if scope.qualifier(items) is not None else parts
+    text = next((text for column, text in declared.items() if column.lower() == name), "")
+    try:
+        kind = parse_type(text) if text else None
+    except SchemaError:
+        return ()
+    for part in path:
+        inside = kind.fields if isinstance(kind, Struct) else ()
+        kind = next((field.type for field in inside if field.name.lower() == part), None)
+    element = kind.element if isinstance(kind, Array) else None
+    return tuple(field.name for field in element.fields) if isinstance(element, Struct) else ()
+
+
+def _classify(
+    conditions: list[exp.Expr], both: Scope, name: str, right: Relation, *, by_time: bool
+) -> _Conditions:
+    """Sort the conditions of a join; with `by_time` those of event times are bounds."""
     from sqlglot import expressions as exp
 
     pairs: list[tuple[str, str]] = []
@@ -145,19 +258,19 @@ def _classify(conditions: list[exp.Expr], both: Scope, name: str, right: Relatio
     others: list[exp.Expr] = []
     for condition in conditions:
         others_of = [known for known in both.relations if known != name]
-        if (bounds := find_bounds(condition, name, others_of, both.place)) is not None:
+        if by_time and (bounds := find_bounds(condition, name, others_of, both.place)) is not None:
             lower, upper = _narrow((lower, upper), bounds)
             continue
         if isinstance(condition, exp.EQ) and (sides := _sides(condition, both, name)) is not None:
             left_node, right_node = sides
             column = right_node.name.lower() if isinstance(right_node, exp.Column) else ""
-            if column in WINDOW_FORMULAS and (right.window is not None or right.windowed):
+            if by_time and column in WINDOW_FORMULAS and (right.window is not None or right.windowed):
                 windows.add(column)
                 continue
-            if not (_is_time(left_node, both) and _is_time(right_node, both)):
+            if not (by_time and _is_time(left_node, both) and _is_time(right_node, both)):
                 pairs.append((both.text(left_node), both.text(right_node)))
                 continue
-        if (bounds := _bounds(condition, both, name)) is not None:
+        if by_time and (bounds := _bounds(condition, both, name)) is not None:
             lower, upper = _narrow((lower, upper), bounds)
             continue
         others.append(condition)
@@ -187,21 +300,112 @@ class _Join:
     def interval(self) -> Source:
         """Add a join of streams whose event times are within bounds of each other."""
         lower, upper = self.conditions.bounds
-        if lower is None or upper is None:
-            missing = "upper" if upper is None else "lower"
-            what = f"the join has no {missing} bound of the event times, so its state would grow without end"
-            raise refuse(self.place, what, _REGULAR)
+        assert lower is not None
+        assert upper is not None
         bounds = [f"{'-' if bound < 0 else ''}{duration_text(abs(bound))}" for bound in (lower, upper)]
         left, right = (self._with_time(relation) for relation in (self.source.relation, self.right))
         timed = replace(self, source=replace(self.source, relation=left), right=right)
         return timed._add({"within": bounds})
 
+    def filtered(self, where: list[exp.Expr]) -> _Join:
+        """Add filters of both sides before the join, so that it does not keep rows that cannot match.
+
+        Conditions of `WHERE` that it uses are removed from the list.
+        """
+        step = self
+        if self.side in ("inner", "left", "semi", "anti"):
+            own = [
+                condition
+                for condition in where
+                if self._owners(condition) - {self.name} == self._owners(condition)
+            ]
+            step = step._filter_left([condition for condition in own if self._owners(condition)], where)
+        if self.side == "inner":
+            step = step._filter_right([c for c in where if self._owners(c) == {self.name}], where)
+        if self.side in ("inner", "left", "semi", "anti"):
+            others = list(step.conditions.others)
+            step = step._filter_right([c for c in others if self._owners(c) == {self.name}], others)
+            step = replace(step, conditions=replace(step.conditions, others=tuple(others)))
+        return step
+
+    def with_shared(self, columns: list[str], joined: Source) -> Source:
+        """Return the result of the join with the columns of `USING`, which both sides have."""
+        from sqlglot import expressions as exp
+
+        if not columns or self.side in ("semi", "anti"):
+            return joined
+        merged = dict(joined.scope.merged)
+        for column in columns:
+            own = merged.get(column.lower()) or joined.scope.text(_equal(column, self.source.scope, "").this)
+            other = joined.scope.text(exp.column(column, self.name))
+            merged[column.lower()] = {"right": other, "full": f"coalesce({own}, {other})"}.get(self.side, own)
+        return replace(joined, scope=replace(joined.scope, merged=merged))
+
+    def _owners(self, condition: exp.Expr) -> set[str | None]:
+        return {None} if has_subquery(condition) else _owners(condition, self.both)
+
+    def _filter_left(self, conditions: list[exp.Expr], used: list[exp.Expr]) -> _Join:
+        source = self.source
+        if not conditions or source.relation.replaces or source.relation.window is not None:
+            return self
+        ref = self._add_step(
+            "where", {"from": source.relation.ref, "where": self.builder.all_of(source.scope, conditions)}
+        )
+        used[:] = [condition for condition in used if condition not in conditions]
+        return replace(self, source=source.with_relation(replace(source.relation, ref=ref)))
+
+    def _filter_right(self, conditions: list[exp.Expr], used: list[exp.Expr]) -> _Join:
+        right = self.right
+        if not conditions or right.replaces or right.window is not None:
+            return self
+        scope = Scope.of(self.name, right, self.place)
+        ref = self._add_step("where", {"from": right.ref, "where": self.builder.all_of(scope, conditions)})
+        used[:] = [condition for condition in used if condition not in conditions]
+        return self._with_right(replace(right, ref=ref))
+
+    def _with_right(self, right: Relation) -> _Join:
+        both = replace(self.both, relations={**self.both.relations, self.name: right})
+        return replace(self, right=right, both=both)
+
     def regular(self) -> Source:
-        """Add a join of the current rows of both sides; the right one is a table."""
-        if self.right.changes != "table" or self.conditions.others or self.side in ("semi", "anti"):
-            raise refuse(self.place, "a join of streams without bounds keeps all rows for ever", _REGULAR)
-        joined = self._add({"at": "live"})
-        return joined.with_relation(replace(joined.relation, changes="table", times=(), marked=True))
+        """Add a join of the current rows of both sides, whose event times are ordinary columns after it."""
+        for relation in (self.source.relation, self.right):
+            if relation.window is not None:
+                hint = "group by window_start and window_end, or compare both of them with the other side"
+                raise refuse(self.place, "a window function has no GROUP BY before this join", hint)
+        step = self._with_plain_columns()
+        omits = step.side in ("semi", "anti")
+        if step.right.columns is None or (step.source.relation.columns is None and not omits):
+            raise refuse(self.place, "the columns of one side are not known", _NAMED)
+        joined = step._add({"at": "live"})
+        scope = joined.scope
+        relations = {
+            name: replace(known, times=(), clock=(), window=None) for name, known in scope.relations.items()
+        }
+        relation = replace(joined.relation, changes="table", times=(), marked=True, side_outputs={})
+        return replace(joined, relation=relation, scope=replace(scope, relations=relations))
+
+    def _with_plain_columns(self) -> _Join:
+        """Return the join of sides whose computed columns, such as `window_start`, are columns."""
+        step = self
+        if self.right.formulas:
+            right = self._plain(self.right, Scope.of(self.name, self.right, self.place))
+            step = step._with_right(right)
+        names = list(self.source.scope.relations)
+        if self.source.relation.formulas and len(names) == 1:
+            left = self._plain(self.source.relation, self.source.scope)
+            step = replace(
+                step, source=replace(self.source, relation=left, scope=Scope.of(names[0], left, self.place))
+            )
+            both = {**step.both.relations, names[0]: left}
+            step = replace(step, both=replace(step.both, relations=both))
+        return step
+
+    def _plain(self, relation: Relation, scope: Scope) -> Relation:
+        selected = dict(scope.star())
+        marked = {CHANGE: CHANGE} if relation.marked else {}
+        ref = self._add_step("select", {"from": relation.ref, "select": {**selected, **marked}})
+        return replace(relation, ref=ref, columns=tuple(selected), formulas={}, windowed=False)
 
     def with_version(self, version: exp.Expr) -> Source:
         """Add a join with a table as of a time: `FOR SYSTEM_TIME AS OF`."""
@@ -211,9 +415,6 @@ class _Join:
         if self.side not in ("inner", "left"):
             what = f"a {self.side} join with a version of a table is not supported"
             raise refuse(self.place, what, "use JOIN or LEFT JOIN")
-        if self.conditions.others:
-            what = "a left join with a version of a table has equal columns only"
-            raise refuse(self.place, what, "filter the table in a view before the join")
         by_clock = (isinstance(at, exp.Anonymous) and at.name.lower() == "proctime") or (
             isinstance(at, exp.Column)
             and any(relation.is_clock(at.name) for relation in self.source.scope.relations.values())
@@ -223,6 +424,11 @@ class _Join:
         if self.right.changes != "table":
             hint = "declare it with CREATE TABLE and a PRIMARY KEY"
             raise refuse(self.place, f"`{self.name}` is not a table", hint)
+        if self.source.relation.changes == "table":
+            if not by_clock:
+                what = "a join of rows that change with a version of a table is not supported"
+                raise refuse(self.place, what, "join the current rows: leave out FOR SYSTEM_TIME AS OF")
+            return self.regular()  # the rows of both sides change, so the results follow both
         return self._add({"at": "arrival" if by_clock else "event_time"})
 
     def in_window(self) -> Source:
@@ -259,8 +465,9 @@ class _Join:
         added = {key: text for key, text in keys.items() if key.lower() not in taken}
         entry: dict[str, Any] = {"from": relation.ref, **({"with_columns": added} if added else {})}
         missing = "null" if self.side == "left" else "drop"
+        where = self._where() if self.conditions.others else {}
         step = self._add_step(
-            "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing}}
+            "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing, **where}}
         )
         result = (*(relation.columns or ()), *added, *(column for column in columns if column not in keys))
         joined = replace(relation, ref=step, columns=result)
@@ -268,8 +475,11 @@ class _Join:
 
     def _add(self, options: Mapping[str, Any]) -> Source:
         """Add the step of a join, whose columns get names of their own if both sides have them."""
+        if not self.conditions.pairs and options.get("at") != "live":
+            hint = "add a condition such as ON a.id = b.id"
+            raise refuse(self.place, "the join has no equal columns", hint)
         left_ref, right_ref, on = self._keys()
-        join: dict[str, Any] = {"with": right_ref, "on": on, "how": self.side, **options}
+        join: dict[str, Any] = {"with": right_ref, **({"on": on} if on else {}), "how": self.side, **options}
         relation, columns = self.source.relation, tuple(self.source.relation.columns or ())
         renames: dict[str, str] = {}
         if self.side not in ("semi", "anti"):
@@ -279,12 +489,16 @@ class _Join:
                 **{renames.get(c, c): f"right.{quote(c)}" for c in self.right.columns or ()},
             }
         if self.conditions.others:
-            sides = self._sides()
-            text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
-            join["where"] = Placed(text, sides.place_of(self.conditions.others[0]))
+            join |= self._where()
         step = self._add_step("join", {"from": left_ref, "join": join})
         joined = Relation(step, columns, changes=relation.changes, side_outputs={"late": step})
         return replace(self.source, relation=joined, scope=self._scope(self.right, renames))
+
+    def _where(self) -> dict[str, Any]:
+        """Return the conditions that are not pairs of equal columns, over `left` and `right`."""
+        sides = self._sides()
+        text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
+        return {"where": Placed(text, sides.place_of(self.conditions.others[0]))}
 
     def _with_time(self, relation: Relation) -> Relation:
         """Return the relation with processing time if its event time is that of the clock."""
@@ -299,7 +513,8 @@ class _Join:
         if self.side not in ("semi", "anti"):
             relations[self.name] = right
         renamed = {(self.name, column): new for column, new in renames.items()}
-        return Scope(relations, {**self.source.scope.renamed, **renamed}, self.place)
+        names = {**self.source.scope.renamed, **renamed}
+        return replace(self.source.scope, relations=relations, renamed=names, place=self.place)
 
     def _sides(self) -> Scope:
         """Return the names in a condition of a join, over `left` and `right`."""
@@ -312,9 +527,6 @@ class _Join:
     def _keys(self) -> tuple[str, str, dict[str, str]]:
         """Return both inputs and the pairs of their key columns; an expression becomes a column first."""
         pairs = self.conditions.pairs
-        if not pairs:
-            hint = "add a condition such as ON a.id = b.id"
-            raise refuse(self.place, "the join has no equal columns", hint)
         left_ref, left = self._as_columns(self.source.relation, [of_left for of_left, _ in pairs])
         right_ref, right = self._as_columns(self.right, [of_right for _, of_right in pairs])
         return left_ref, right_ref, dict(zip(left, right, strict=True))

@@ -234,6 +234,7 @@ class _ScriptBuilder:
             changes="table" if is_table else "none",
             marked=is_table,
             key=tuple(key.text for key in create.key),
+            types={c.name.text: _NOT_NULL.sub("", c.type) for c in create.columns if c.type},
             lookup=lookup,
             side_outputs={"dead_letters": name},
         )
@@ -317,7 +318,7 @@ class _ScriptBuilder:
         ]
         self._inserts[sink].append(name)
         self._failed.add(sink)
-        relation = self._queries.build(name, insert.query, insert.sink.where)
+        relation = self._queries.build(name, insert.query, insert.sink.where, positional=bool(columns))
         self._check_rows(create, relation, insert.sink.where)
         self._failed.discard(sink)
         if columns and relation.columns is not None:

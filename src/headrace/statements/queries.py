@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import grouping_sets, joins, ranks, windows
+from headrace.statements import grouping_sets, joins, ranks, subqueries, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
@@ -35,8 +35,10 @@ class QueryBuilder:
         self.draft = draft
         self.catalog = catalog
 
-    def build(self, name: str, tokens: Iterable[Token], where: str) -> Relation:
+    def build(self, name: str, tokens: Iterable[Token], where: str, *, positional: bool = False) -> Relation:
         """Add the steps of a query, the last of which is called `name`.
+
+        With `positional` two columns can have the same name: the second gets another.
 
         Raises:
             DocumentError: the query has no steps that give its rows; with reason and rewrite.
@@ -44,9 +46,18 @@ class QueryBuilder:
         tokens = tuple(tokens)
         if any(token.text.upper() == "MATCH_RECOGNIZE" for token in tokens):
             return self._match_recognize(name, tokens, where)
-        return self.query(name, parse_query(self.script, tokens), where, self.catalog)
+        parsed = parse_query(self.script, tokens)
+        return self.query(name, parsed, where, self.catalog, positional=positional)
 
-    def query(self, name: str, query: Select, where: str, catalog: Mapping[str, Relation]) -> Relation:
+    def query(
+        self,
+        name: str,
+        query: Select,
+        where: str,
+        catalog: Mapping[str, Relation],
+        *,
+        positional: bool = False,
+    ) -> Relation:
         """Add the steps of a parsed query."""
         tree, known = query.tree, dict(catalog)
         if (ctes := tree.args.get("with_")) is not None:
@@ -56,7 +67,8 @@ class QueryBuilder:
                 known[cte.alias.lower()] = self.query(
                     inner, replace(query, tree=cte.this, emit=Emit()), place, known
                 )
-        return SelectBuilder(self, name, where, known).build(tree, query.emit)
+        builder = SelectBuilder(self, name, where, known, positional=positional)
+        return builder.build(tree, query.emit)
 
     def add(self, name: str, where: str, entry: Mapping[str, Any]) -> None:
         self.draft.add("steps", name, where, entry)
@@ -70,8 +82,17 @@ class QueryBuilder:
 class SelectBuilder:
     """The steps of one query."""
 
-    def __init__(self, queries: QueryBuilder, name: str, where: str, catalog: Mapping[str, Relation]) -> None:
+    def __init__(
+        self,
+        queries: QueryBuilder,
+        name: str,
+        where: str,
+        catalog: Mapping[str, Relation],
+        *,
+        positional: bool = False,
+    ) -> None:
         self.queries = queries
+        self.positional = positional
         self.draft = queries.draft
         self.name = name
         self.where = where
@@ -107,19 +128,20 @@ class SelectBuilder:
             raise refuse(self.where, "the query reads no stream", "add FROM with a source or a view")
         source = joins.Source.of(*self.relation(clause.this), self.where)
         conditions = joins.conditions_of(tree)
-        for join in tree.args.get("joins") or ():
-            source = joins.build(self, source, join, conditions)
+        all_joins = tree.args.get("joins") or []
+        for number, join in enumerate(all_joins):
+            pushes = not any(later.side.upper() in ("RIGHT", "FULL") for later in all_joins[number + 1 :])
+            source = joins.build(self, source, join, conditions, pushes=pushes)
         for lateral in tree.args.get("laterals") or ():
             source = joins.explode(self, source, lateral)
-        return replace(source, where=conditions)
+        return subqueries.apply(self, tree, replace(source, where=conditions))
 
     def relation(self, node: exp.Expr) -> tuple[str, Relation]:
         """Return the name and the relation of an item in `FROM`."""
         from sqlglot import expressions as exp
 
         if node.alias_column_names:
-            hint = "name the columns in the query"
-            raise refuse(self.where, "names of columns after an alias are not supported", hint)
+            return node.alias, self._renamed(node)
         if isinstance(node, exp.Subquery):
             alias = node.alias or "subquery"
             inner = self.draft.new_name(self.name, "query")
@@ -133,6 +155,31 @@ class SelectBuilder:
                 self.where, "this item of FROM cannot be read", "read a source, a view or a subquery"
             )
         return node.alias or node.name, self.table(node)
+
+    def _renamed(self, node: exp.Expr) -> Relation:
+        """Return the relation of an item with the names of its columns: `AS t (a, b)`."""
+        names, plain = node.alias_column_names, node.copy()
+        plain.args["alias"].set("columns", None)
+        _, relation = self.relation(plain)
+        columns = relation.visible()
+        if relation.columns is None or len(names) != len(columns):
+            what = f"{len(names)} names for {len(columns)} columns of `{node.alias}`"
+            raise refuse(self.place_of(node), what, "name the columns in the query")
+        renamed = dict(zip(columns, names, strict=True))
+        selected = {renamed[column]: relation.find(column) or column for column in columns}
+        step = self.draft.new_name(self.name, "select")
+        marked = {CHANGE: CHANGE} if relation.marked else {}
+        self.queries.add(step, self.where, {"from": relation.ref, "select": {**selected, **marked}})
+        return replace(
+            relation,
+            ref=step,
+            columns=tuple(names),
+            formulas={},
+            times=tuple(renamed[time] for time in relation.times if time in renamed),
+            key=tuple(renamed[key] for key in relation.key if key in renamed),
+            windowed=False,
+            side_outputs={},
+        )
 
     def table(self, node: exp.Table) -> Relation:
         """Return the relation of a name."""
@@ -199,6 +246,9 @@ class SelectBuilder:
             clock=tuple(name for name in names if relation.is_clock(name)),
             changes=relation.changes,
             key=key if all(key) else (),
+            types={
+                name: kind for column, kind in relation.types.items() if (name := sources.get(quote(column)))
+            },
             marked=relation.marked,
             labelled=relation.labelled,
             replaces=relation.replaces,
@@ -218,6 +268,8 @@ class SelectBuilder:
             node = item.this if isinstance(item, exp.Alias) else item
             name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
             result.append((name, Placed(scope.text(node), place)))
+        if self.positional:
+            result = _distinct_names(result)
         names = [name.lower() for name, _ in result]
         for position, name in enumerate(names):
             if name in names[:position]:
@@ -380,6 +432,10 @@ class SelectBuilder:
         """Add the steps of an inner query."""
         return SelectBuilder(self.queries, name, self.where, self.catalog).build(tree, Emit())
 
+    def within(self, name: str) -> SelectBuilder:
+        """Return the builder of the steps of an inner query."""
+        return SelectBuilder(self.queries, name, self.where, self.catalog)
+
     def project(self, tree: exp.Select, source: joins.Source, where: list[exp.Expr]) -> Relation:
         """Add the step that selects columns of the rows that satisfy conditions."""
         entry: dict[str, Any] = {"from": source.relation.ref}
@@ -398,7 +454,7 @@ class SelectBuilder:
     def _refuse_clauses(self, tree: exp.Select) -> None:
         from sqlglot import expressions as exp
 
-        if (part := tree.find(exp.TableSample, exp.Pivot, exp.Hint)) is not None:
+        if (part := tree.find(exp.TableSample, exp.Pivot)) is not None:
             raise refuse(self.place_of(part), f"{part.key.upper()} is not supported", "leave it out")
         for key, what in (
             ("windows", "WINDOW"),
@@ -410,14 +466,28 @@ class SelectBuilder:
         ):
             if tree.args.get(key) is not None:
                 raise refuse(self.where, f"{what} is not supported over streams", "use a top-N query")
-        for part in (tree.args.get("where"), tree.args.get("having"), *tree.expressions):
-            subquery = part.find(exp.Subquery, exp.Exists, exp.In) if part is not None else None
-            if subquery is not None and subquery.find(exp.Select) is not None:
-                raise refuse(
-                    self.place_of(subquery),
-                    "a subquery in a condition is not supported over streams",
-                    "join the two streams instead",
-                )
+        having = tree.args.get("having")
+        if having is not None and joins.has_subquery(having):
+            raise refuse(
+                self.place_of(having),
+                "a subquery in HAVING is not supported",
+                "group in a view, and compare its rows with the subquery in WHERE",
+            )
+
+
+def _distinct_names(items: list[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
+    """Return the items with a number after a name that an earlier one has."""
+    taken = {name.lower() for name, _ in items}
+    seen: set[str] = set()
+    result = []
+    for name, text in items:
+        new, number = name, 1
+        while new.lower() in seen or (number > 1 and new.lower() in taken):
+            number += 1
+            new = f"{name}_{number}"
+        seen.add(new.lower())
+        result.append((new, text))
+    return result
 
 
 class _Results:

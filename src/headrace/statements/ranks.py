@@ -80,6 +80,8 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
         ],
     )
     partition, order = ranked.window.args.get("partition_by") or [], ranked.window.args.get("order")
+    partition = [_of_rows(inner, part) for part in partition]
+    order = None if order is None else _of_rows(inner, order)
     if any(isinstance(part, exp.Column) and part.name.lower() in WINDOW_FORMULAS for part in partition):
         raise refuse(
             builder.where,
@@ -99,6 +101,27 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
     )
     outer = Source.of(tree.args["from_"].this.alias or "", table, builder.where)
     return builder.project(tree, outer, list(ranked.others))
+
+
+def _of_rows(query: exp.Select, node: exp.Expr) -> Any:
+    """Return an expression over the sides of a join as one over the columns that a query selects of them."""
+    from sqlglot import expressions as exp
+
+    selected = {item.unalias(): item.alias_or_name for item in query.expressions}
+    stars = {
+        item.table.lower() if isinstance(item, exp.Column) else ""
+        for item in query.expressions
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and item.is_star)
+    }
+
+    def transform(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or not part.table:
+            return part
+        if part in selected:
+            return exp.column(selected[part])
+        return exp.column(part.name) if stars & {"", part.table.lower()} else part
+
+    return node.copy().transform(transform)
 
 
 def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:

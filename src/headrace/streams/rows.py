@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
 from headrace.connectors.base import Connector, Load, WriteMode
 from headrace.durations import Duration
 from headrace.errors import MissingOutputError, NoEventTimeError, OptionError, require_choice
 from headrace.formats import Format
+from headrace.html_tables import html_table
 from headrace.lookups.declare import Lookup, LookupHow, OnMiss
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
@@ -19,6 +21,7 @@ from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from headrace.streams.pipeline import Pipeline
 
@@ -112,6 +115,7 @@ class Stage:
         *,
         on: str | list[str] | tuple[str, ...],
         on_miss: Literal["dead_letter"],
+        where: str | None = None,
         format: str | Format | None = None,
         schema: str | type | Schema | None = None,
         load: Load = "table",
@@ -130,6 +134,7 @@ class Stage:
         *,
         on: str | list[str] | tuple[str, ...],
         on_miss: OnMiss = "null",
+        where: str | None = None,
         format: str | Format | None = None,
         schema: str | type | Schema | None = None,
         load: Load = "table",
@@ -148,6 +153,7 @@ class Stage:
         *,
         on: str | list[str] | tuple[str, ...],
         on_miss: OnMiss | None = None,
+        where: str | None = None,
         format: str | Format | None = None,  # noqa: A002
         schema: str | type | Schema | None = None,
         load: Load = "table",
@@ -166,6 +172,8 @@ class Stage:
             on_miss: for a row without a match: `null` (default) passes it with nulls, `drop` drops and counts
                 it, `dead_letter` sends it to `.dead_letters` with its columns and `reason`. To read the dead
                 letters, look up before `key_by`.
+            where: an extra condition over `left.column` and `right.column`, the row of the table, which is no
+                match if it does not satisfy the condition.
             format: the format of the table's records.
             schema: the columns of the table.
             load: `table` loads the whole table in every task; `key` reads the rows of the keys of each Arrow
@@ -194,6 +202,7 @@ class Stage:
             ttl=ttl,
             concurrency=concurrency,
             on_miss=on_miss,
+            where=where,
         )
         ref = self._pipeline._add(node)
         diverts = node.miss == "dead_letter" and isinstance(self, Stream)
@@ -229,6 +238,49 @@ class Stage:
         from headrace.lowering.frames import frame_of
 
         return frame_of(self._pipeline._graph, self._ref, how=how)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the columns, without starting Spark; None if only Spark can determine them.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.with_columns(double="amount * 2").columns
+        ('card', 'amount', 'double')
+        """
+        return self._pipeline._graph.facts(self._ref).columns
+
+    @property
+    def schema(self) -> StructType:
+        """The columns with their types, as Spark derives them. Starts Spark, but reads no source."""
+        from headrace.runtime.queries.analysis import schema_of
+
+        return schema_of(self._pipeline._graph, self._ref)
+
+    @verb()
+    def show(self, n: int = 20) -> None:
+        """Show the first rows over the present rows of the sources, without a run and without a checkpoint.
+
+        A notebook shows a table; elsewhere it is printed.
+
+        Args:
+            n: the number of rows.
+        """
+        if not isinstance(n, int) or n < 1:
+            raise OptionError(f"expected a number of rows, got {n!r}", where=f"show of `{self._ref}`")
+        from headrace.runtime.progress.shown_rows import show_rows
+
+        rows = self.to_dataframe(how="batch").limit(n).toArrow().to_pylist()
+        show_rows(rows, self.columns or ())
+
+    def _repr_html_(self) -> str:
+        facts = self._pipeline._graph.facts(self._ref)
+        if facts.columns is None:
+            return f"{escape(repr(self))}: <code>.schema</code> has the columns"
+        types = {field.name: str(field.type) for field in facts.schema.fields} if facts.schema else {}
+        return escape(repr(self)) + html_table(
+            ("column", "type"), [(name, types.get(name, "")) for name in facts.columns]
+        )
 
     def _new_name(self, verb: str, /) -> str:
         return self._pipeline._generate_name(self._ref, verb)
