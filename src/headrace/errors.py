@@ -200,6 +200,10 @@ class UserCodeError(HeadraceError):
     """User code raised or returned a wrong value, and the step has `on_error="fail"`."""
 
 
+class ExpectationError(UserCodeError):
+    """A row violates a rule of an expectation that has `on_fail="fail"`."""
+
+
 class SourceError(HeadraceError):
     """A source cannot be opened or read."""
 

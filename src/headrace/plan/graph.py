@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from headrace.connectors.base import Connector
 from headrace.errors import Location, Problem
+from headrace.plan.hints import in_document
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
@@ -125,7 +126,9 @@ class Graph:
         label = self._label(node)
         if not at_item and f"`{finding.item}`" not in finding.what:
             label = f"{label}: {finding.item}"
-        return Problem(_labelled(place, label), finding.what, finding.hint)
+        documented = isinstance(place, Location) and place.column > 0
+        hint = (finding.document_hint or in_document(finding.hint)) if documented else finding.hint
+        return Problem(_labelled(place, label), finding.what, hint)
 
     def _place(self, node: Node, parts: Iterable[str]) -> str | None:
         known = (self.places.get(f"{node.name}/{part}") for part in parts)

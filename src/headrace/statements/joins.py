@@ -10,10 +10,11 @@ from headrace.durations import text as duration_text
 from headrace.errors import SchemaError
 from headrace.schemas.datatypes import Array, Struct
 from headrace.schemas.ddl import parse_type
+from headrace.statements import windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
-from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.statements.relations import Relation, quote
 from headrace.statements.scope import Scope
 from headrace.statements.spellings import Bounds, find_bounds
 from headrace.steps.facts import CHANGE
@@ -53,7 +54,8 @@ class _Conditions:
     """Pairs of a left and a right expression that are equal."""
     bounds: tuple[int | None, int | None]
     """The lowest and the highest difference of the event times, right - left, in microseconds."""
-    same_window: bool
+    same_window: tuple[tuple[str, str], tuple[str, str]] | None
+    """The start and the end of the window that both rows carry, each as a left and a right expression."""
     others: tuple[exp.Expr, ...]
 
 
@@ -78,6 +80,7 @@ def build(
     from sqlglot import expressions as exp
 
     place = builder.place_of(join)
+    source = windows.assign_source(builder, source)
     if isinstance(join.this, exp.Unnest | exp.Lateral):
         on = join.args.get("on")
         if on is not None and on.sql().upper() != "TRUE":
@@ -90,6 +93,7 @@ def build(
         )
     version = join.this.args.get("version") if isinstance(join.this, exp.Table) else None
     name, right = builder.relation(join.this)
+    right = windows.assign(builder, right)
     if name in source.scope.relations:
         raise refuse(place, f"two streams are called `{name}`", "give one of them another alias")
     both = _both(source, name, right, place)
@@ -112,10 +116,10 @@ def build(
             hint = "join the subquery in FROM, or write it in WHERE"
             raise refuse(builder.place_of(condition), "a subquery in ON is not supported", hint)
     follows = "table" in (source.relation.changes, right.changes) and version is None
-    conditions = _classify(on, both, name, right, by_time=not follows)
+    conditions = _classify(on, both, name, source.relation, by_time=not follows)
     lower, upper = conditions.bounds
     if not follows and version is None and not conditions.same_window and (lower is None or upper is None):
-        conditions = _classify(on, both, name, right, by_time=False)
+        conditions = _classify(on, both, name, source.relation, by_time=False)
     step = _Join(builder, source, name, right, both, side, conditions, place)
     using = [column.name for column in join.args.get("using") or ()]
     if version is not None:
@@ -160,8 +164,9 @@ def live_join(
 ) -> Source:
     """Add the join of the current rows of both sides that satisfy conditions."""
     both = _both(source, name, right, place)
-    conditions = _classify(on, both, name, right, by_time=False)
-    return _Join(builder, source, name, right, both, side, conditions, place).regular()
+    conditions = _classify(on, both, name, source.relation, by_time=False)
+    step = _Join(builder, source, name, right, both, side, conditions, place)
+    return step.in_window() if conditions.same_window else step.regular()
 
 
 def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr, *, outer: bool = False) -> Source:
@@ -246,7 +251,7 @@ def _fields_of_items(scope: Scope, items: exp.Expr) -> tuple[str, ...]:
 
 
 def _classify(
-    conditions: list[exp.Expr], both: Scope, name: str, right: Relation, *, by_time: bool
+    conditions: list[exp.Expr], both: Scope, name: str, left: Relation, *, by_time: bool
 ) -> _Conditions:
     """Sort the conditions of a join; with `by_time` those of event times are bounds."""
     from sqlglot import expressions as exp
@@ -254,7 +259,9 @@ def _classify(
     pairs: list[tuple[str, str]] = []
     lower: int | None = None
     upper: int | None = None
-    windows: set[str] = set()
+    right = both.relations[name]
+    equal: dict[str, tuple[str, str]] = {}
+    updating = "table" in (left.changes, right.changes)
     others: list[exp.Expr] = []
     for condition in conditions:
         others_of = [known for known in both.relations if known != name]
@@ -263,18 +270,22 @@ def _classify(
             continue
         if isinstance(condition, exp.EQ) and (sides := _sides(condition, both, name)) is not None:
             left_node, right_node = sides
-            column = right_node.name.lower() if isinstance(right_node, exp.Column) else ""
-            if by_time and column in WINDOW_FORMULAS and (right.window is not None or right.windowed):
-                windows.add(column)
+            pair = both.text(left_node), both.text(right_node)
+            role = left.bounds.get(pair[0], "")
+            if not updating and role and role == right.bounds.get(pair[1]):
+                equal.setdefault(role, pair)
                 continue
             if not (by_time and _is_time(left_node, both) and _is_time(right_node, both)):
-                pairs.append((both.text(left_node), both.text(right_node)))
+                pairs.append(pair)
                 continue
         if by_time and (bounds := _bounds(condition, both, name)) is not None:
             lower, upper = _narrow((lower, upper), bounds)
             continue
         others.append(condition)
-    return _Conditions(tuple(pairs), (lower, upper), bool(windows), tuple(others))
+    same_window = (equal["start"], equal["end"]) if "start" in equal and "end" in equal else None
+    if same_window is None:
+        pairs += equal.values()
+    return _Conditions(tuple(pairs), (lower, upper), same_window, tuple(others))
 
 
 def _narrow(bounds: Bounds, more: Bounds) -> Bounds:
@@ -369,10 +380,6 @@ class _Join:
 
     def regular(self) -> Source:
         """Add a join of the current rows of both sides, whose event times are ordinary columns after it."""
-        for relation in (self.source.relation, self.right):
-            if relation.window is not None:
-                hint = "group by window_start and window_end, or compare both of them with the other side"
-                raise refuse(self.place, "a window function has no GROUP BY before this join", hint)
         step = self._with_plain_columns()
         omits = step.side in ("semi", "anti")
         if step.right.columns is None or (step.source.relation.columns is None and not omits):
@@ -405,7 +412,8 @@ class _Join:
         selected = dict(scope.star())
         marked = {CHANGE: CHANGE} if relation.marked else {}
         ref = self._add_step("select", {"from": relation.ref, "select": {**selected, **marked}})
-        return replace(relation, ref=ref, columns=tuple(selected), formulas={}, windowed=False)
+        bounds = windows.selected_bounds(relation.bounds, selected.items())
+        return replace(relation, ref=ref, columns=tuple(selected), formulas={}, windowed=False, bounds=bounds)
 
     def with_version(self, version: exp.Expr) -> Source:
         """Add a join with a table as of a time: `FOR SYSTEM_TIME AS OF`."""
@@ -432,25 +440,61 @@ class _Join:
         return self._add({"at": "arrival" if by_clock else "event_time"})
 
     def in_window(self) -> Source:
-        """Add a join of rows in the same window."""
-        left, right, pairs = self.source.relation, self.right, self.conditions.pairs
-        if left.window is None or right.window is None:
-            what = "a join of aggregates on equal windows is not supported"
-            raise refuse(self.place, what, "join the rows in windows, then group")
-        if left.window != right.window:
-            hint = "use the same window function on both sides"
-            raise refuse(self.place, "the two sides have different windows", hint)
-        if any(of_left != of_right for of_left, of_right in pairs):
-            right = self._with_names(right, {of_right: of_left for of_left, of_right in pairs})
-        keys = [of_left for of_left, _ in pairs]
-        columns, renames = _merge(self.source, self.name, right, set(keys))
-        if self.conditions.others or renames or not keys:
-            what = "a window join has equal columns only, and no name twice"
-            raise refuse(self.place, what, "rename columns in a view first")
-        entry = {"from": left.ref, "key_by": keys, "window": left.window.document}
-        step = self._add_step("join", {**entry, "join": {"with": right.ref, "how": self.side}})
-        relation = Relation(step, (*columns, "window"), formulas=WINDOW_FORMULAS, windowed=True)
-        return replace(self.source, relation=relation, scope=self._scope(right, {}))
+        """Add a join of rows that carry the same window."""
+        step = self._with_plain_columns()
+        left, right, same = step.source.relation, step.right, self.conditions.same_window
+        assert same is not None
+        if left.columns is None or right.columns is None:
+            raise refuse(self.place, "the columns of one side are not known", _NAMED)
+        compared = {"start": same[0], "end": same[1]}
+        compared = {role: self._plain_pair(pair, step) for role, pair in compared.items()}
+        equal = [self._plain_pair(pair, step) for pair in self.conditions.pairs]
+        names = {pair: f"join_key{n + 1}" for n, pair in enumerate(equal)}
+        names |= {pair: f"join_{role}" for role, pair in compared.items()}
+        names = {pair: name for pair, name in names.items() if pair[0] != pair[1]}
+        left_ref, right_ref = left.ref, right.ref
+        if names:
+            added = [{name: pair[side] for pair, name in names.items()} for side in (0, 1)]
+            left_ref = step._add_step("with_columns", {"from": left_ref, "with_columns": added[0]})
+            right_ref = step._add_step("with_columns", {"from": right_ref, "with_columns": added[1]})
+        bounds = {role: names.get(pair, pair[0]) for role, pair in compared.items()}
+        keys = [names.get(pair, pair[0]) for pair in equal]
+        join: dict[str, Any] = {"with": right_ref, "how": self.side}
+        columns, renames = left.columns, dict[str, str]()
+        if self.side not in ("semi", "anti"):
+            columns, renames = _merge(step.source, self.name, right, set())
+        join["select"] = {column: f"left.{quote(column)}" for column in left.columns}
+        if self.side not in ("semi", "anti"):
+            join["select"] |= {renames.get(c, c): f"right.{quote(c)}" for c in right.columns}
+        if self.conditions.others:
+            sides = step._sides()
+            text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
+            join["where"] = Placed(text, sides.place_of(self.conditions.others[0]))
+        entry: dict[str, Any] = {"from": left_ref, **({"key_by": keys} if keys else {})}
+        entry |= {"window": {"attached": bounds}, "join": join}
+        ref = step._add_step("join", entry)
+        carried = dict(left.bounds)
+        if self.side not in ("semi", "anti"):
+            carried |= {
+                quote(renames.get(c, c)): right.bounds[quote(c)]
+                for c in right.columns
+                if quote(c) in right.bounds
+            }
+        joined = Relation(
+            ref,
+            (*columns, "window"),
+            times=left.times,
+            windowed=True,
+            bounds=carried,
+            side_outputs={"late": ref},
+        )
+        return replace(step.source, relation=joined, scope=step._scope(right, renames))
+
+    def _plain_pair(self, pair: tuple[str, str], step: _Join) -> tuple[str, str]:
+        """Return a pair of expressions in terms of the columns that replace computed ones."""
+        sides = ((self.source.relation, step.source.relation), (self.right, step.right))
+        left, right = (_renamed(text, *relations) for text, relations in zip(pair, sides, strict=True))
+        return left, right
 
     def _look_up(self, options: Mapping[str, Any]) -> Source:
         """Add a lookup; its key columns have the same names on both sides."""
@@ -471,7 +515,15 @@ class _Join:
         )
         result = (*(relation.columns or ()), *added, *(column for column in columns if column not in keys))
         joined = replace(relation, ref=step, columns=result)
-        return replace(self.source, relation=joined, scope=self.both)
+        scope = self.both
+        others = [column for column in columns if column not in keys]
+        if self.side == "left" and others:
+            # The key columns have the values of the stream; without a row of the table they are null.
+            matched = " or ".join(f"{quote(column)} is not null" for column in others)
+            names = {c: f"if({matched}, {quote(c)}, null)" if c in keys else quote(c) for c in columns}
+            right = replace(self.right, columns=(), formulas=names)
+            scope = replace(scope, relations={**scope.relations, self.name: right})
+        return replace(self.source, relation=joined, scope=scope)
 
     def _add(self, options: Mapping[str, Any]) -> Source:
         """Add the step of a join, whose columns get names of their own if both sides have them."""
@@ -552,6 +604,14 @@ class _Join:
         name = self.builder.draft.new_name(self.builder.name, verb)
         self.builder.queries.add(name, self.place, entry)
         return name
+
+
+def _renamed(text: str, before: Relation, after: Relation) -> str:
+    """Return an expression with the columns that replace the computed ones of a relation."""
+    for name, formula in before.formulas.items():
+        if name not in after.formulas:
+            text = text.replace(formula, quote(name)) if formula == text else text
+    return text
 
 
 def _prefixed(relation: Relation, side: str, scope: Scope, name: str) -> Relation:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import grouping_sets, joins, ranks, subqueries, windows
+from headrace.statements import grouping_sets, joins, over, ranks, subqueries, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
-from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.statements.relations import WINDOW_BOUNDS, WINDOW_FORMULAS, Relation, quote
 from headrace.statements.scope import Scope
 from headrace.statements.syntax import Emit, Select, parse_query
 from headrace.statements.tokens import Script
@@ -134,7 +134,10 @@ class SelectBuilder:
             source = joins.build(self, source, join, conditions, pushes=pushes)
         for lateral in tree.args.get("laterals") or ():
             source = joins.explode(self, source, lateral)
-        return subqueries.apply(self, tree, replace(source, where=conditions))
+        source = replace(source, where=conditions)
+        if any(map(joins.has_subquery, [*conditions, *tree.expressions])):
+            source = windows.assign_source(self, source)
+        return subqueries.apply(self, tree, source)
 
     def relation(self, node: exp.Expr) -> tuple[str, Relation]:
         """Return the name and the relation of an item in `FROM`."""
@@ -199,27 +202,25 @@ class SelectBuilder:
 
     def select(self, tree: exp.Select, source: joins.Source, emit: Emit) -> Relation:
         """Add the steps of the clauses after `FROM`."""
-        if ranks.over_windows(tree):
-            return ranks.build_over(self, tree, source)
+        if not _is_grouped(tree) or windows.reads_bounds(tree, source):
+            source = windows.assign_source(self, source)
+        if over.has_windows(tree):
+            if emit and not emit.changes:
+                raise refuse(emit.where, "EMIT needs a window to fire", "remove it from the query with OVER")
+            return over.build(self, tree, source)
         entry: dict[str, Any] = {"from": source.relation.ref}
         if source.where and source.relation.replaces:
             raise refuse(self.where, _STALE, "add RETRACTING to EMIT of the view")
         if source.where:
             entry["where"] = self.all_of(source.scope, source.where)
-        group = tree.args.get("group")
-        if group is not None or any(is_aggregate(part) for item in tree.expressions for part in item.walk()):
+        if _is_grouped(tree):
             return self._aggregate(tree, source, entry, emit)
         if emit and not emit.changes:
             raise refuse(emit.where, "EMIT needs a window to fire", "group by a window, or remove it")
-        if source.relation.window is not None:
-            raise refuse(
-                self.where,
-                "a window function without GROUP BY is not supported",
-                "group by window_start and window_end",
-            )
-        return self._project(tree, source, entry)
+        return self.select_columns(tree, source, entry)
 
-    def _project(self, tree: exp.Select, source: joins.Source, entry: dict[str, Any]) -> Relation:
+    def select_columns(self, tree: exp.Select, source: joins.Source, entry: dict[str, Any]) -> Relation:
+        """Add an entry with the selected columns, or the entries of `SELECT DISTINCT`."""
         relation, scope = source.relation, source.scope
         items = self.items(tree, scope)
         if tree.args.get("distinct") is not None:
@@ -252,6 +253,8 @@ class SelectBuilder:
             marked=relation.marked,
             labelled=relation.labelled,
             replaces=relation.replaces,
+            bounds=windows.selected_bounds(relation.bounds, items),
+            side_outputs=relation.side_outputs if relation.ref.startswith(f"{self.name}:") else {},
         )
 
     def items(self, tree: exp.Select, scope: Scope) -> list[tuple[str, Placed]]:
@@ -356,6 +359,9 @@ class SelectBuilder:
             key=key if all(key) else (),
             labelled=grouping.window is None,
             replaces=replaces,
+            bounds=windows.selected_bounds(WINDOW_BOUNDS, selected.items())
+            if grouping.window is not None
+            else {},
             side_outputs=outputs,
         )
 
@@ -441,7 +447,7 @@ class SelectBuilder:
         entry: dict[str, Any] = {"from": source.relation.ref}
         if where:
             entry["where"] = self.all_of(source.scope, where)
-        return self._project(tree, source, entry)
+        return self.select_columns(tree, source, entry)
 
     def place_of(self, node: exp.Expr) -> str:
         return Scope.of("", Relation("", ()), self.where).place_of(node)
@@ -457,7 +463,6 @@ class SelectBuilder:
         if (part := tree.find(exp.TableSample, exp.Pivot)) is not None:
             raise refuse(self.place_of(part), f"{part.key.upper()} is not supported", "leave it out")
         for key, what in (
-            ("windows", "WINDOW"),
             ("fetch", "FETCH"),
             ("qualify", "QUALIFY"),
             ("sort", "SORT BY"),
@@ -488,6 +493,18 @@ def _distinct_names(items: list[tuple[str, Placed]]) -> list[tuple[str, Placed]]
         seen.add(new.lower())
         result.append((new, text))
     return result
+
+
+def _is_grouped(tree: exp.Select) -> bool:
+    """Return True if a query has `GROUP BY` or selects aggregates."""
+    selected = (part for item in tree.expressions for part in item.walk())
+    return tree.args.get("group") is not None or any(map(_is_group_aggregate, selected))
+
+
+def _is_group_aggregate(node: exp.Expr) -> bool:
+    from sqlglot import expressions as exp
+
+    return is_aggregate(node) and node.find_ancestor(exp.Window, exp.Query) is None
 
 
 class _Results:

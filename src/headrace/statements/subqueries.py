@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.sql.shape import is_aggregate
+from headrace.statements import windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.joins import Source, has_subquery, live_join
@@ -260,6 +261,7 @@ class _Subquery:
         self.builder.queries.add(inner.name, self.place, entry)
         columns = tuple(name for name in entry["select"] if name != CHANGE)
         relation = replace(source.relation, ref=inner.name, columns=columns, formulas={}, times=(), clock=())
+        relation = replace(relation, bounds=windows.selected_bounds(relation.bounds, selected.items()))
         return replace(relation, windowed=False, hidden=True, key=(), side_outputs={}), names, on
 
     def _whole(self, relation: Relation, values: int) -> tuple[Relation, list[str], list[exp.Expr]]:
@@ -275,7 +277,7 @@ class _Subquery:
         from sqlglot import expressions as exp
 
         inner = self.builder.within(self._inner_name())
-        source = inner.from_clause(query)
+        source = windows.assign_source(inner, inner.from_clause(query))
         own: list[exp.Expr] = []
         equal: list[tuple[exp.Expr, exp.Expr]] = []
         others: list[exp.Expr] = []
@@ -324,9 +326,9 @@ class _Subquery:
         marked = {CHANGE: CHANGE} if relation.marked else {}
         step = self.builder.draft.new_name(self.builder.name, "select")
         self.builder.queries.add(step, self.place, {"from": relation.ref, "select": {**selected, **marked}})
-        return replace(
-            relation, ref=step, columns=tuple(selected), formulas={}, windowed=False, times=(), key=()
-        )
+        bounds = windows.selected_bounds(relation.bounds, selected.items())
+        plain = replace(relation, ref=step, columns=tuple(selected), formulas={}, windowed=False)
+        return replace(plain, times=(), key=(), bounds=bounds)
 
     def _join(self, source: Source, right: Relation, side: str, on: list[exp.Expr]) -> Source:
         return live_join(self.builder, source, self.name, right, side=side, on=on, place=self.place)

@@ -152,6 +152,36 @@ class Pipeline:
             raise clean_traceback(error) from None
 
     @classmethod
+    def from_sql_text(
+        cls,
+        text: str,
+        /,
+        *,
+        file: str = "<sql>",
+        name: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> Pipeline:
+        """Read a pipeline from the text of SQL statements.
+
+        Args:
+            text: the statements, separated by semicolons.
+            file: the name of the script in errors.
+            name: the name of the pipeline if the script has no `SET 'name' = ...`.
+            environment: the variables; default: the environment of the process.
+
+        >>> from headrace import Pipeline
+        >>> source = "CREATE SOURCE words (word STRING) WITH (connector = 'memory');"
+        >>> Pipeline.from_sql_text(f"{source} SELECT upper(word) AS upper FROM words", name="words")
+        <pipeline words>
+        """
+        from headrace import statements
+
+        try:
+            return cls._from_graph(statements.from_text(text, file=file, name=name, environment=environment))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
+
+    @classmethod
     def _from_graph(cls, graph: Graph, /) -> Pipeline:
         """Return a pipeline with the nodes of a plan."""
         pipeline = cls(graph.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
+from headrace.analytics.declare import Expect, OnFail
 from headrace.connectors.base import Connector, Load, WriteMode
 from headrace.durations import Duration
 from headrace.errors import MissingOutputError, NoEventTimeError, OptionError, require_choice
@@ -206,6 +207,37 @@ class Stage:
         )
         ref = self._pipeline._add(node)
         diverts = node.miss == "dead_letter" and isinstance(self, Stream)
+        return self._diverting(ref) if diverts else self._after(ref)
+
+    @overload
+    def expect(
+        self: Diverting[Diverted_co], name: str, /, *, on_fail: Literal["dead_letter"] = ..., **rules: str
+    ) -> Diverted_co: ...
+
+    @overload
+    def expect(self: Before[Next_co], name: str, /, *, on_fail: OnFail = ..., **rules: str) -> Next_co: ...
+
+    def expect(self: Any, name: str, /, *, on_fail: OnFail = "dead_letter", **rules: str) -> Any:
+        """Pass on the rows that satisfy all rules; a null condition is a violation.
+
+        Args:
+            name: the step's name.
+            on_fail: for a row that violates a rule: `dead_letter` sends it to `.dead_letters` with its
+                columns, `reason` and the names of the rules in `violated`; `drop` drops and counts it, `warn`
+                passes it and counts it, `fail` stops the run. To read the dead letters, expect before
+                `key_by`.
+            rules: conditions in Spark SQL by the name of the rule.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.expect("checked", positive="amount > 0", known="card is not null").dead_letters
+        <checked.dead_letters of p>
+        """
+        from headrace.streams.stream import Stream
+
+        node = Expect.create(name, self._ref, rules=tuple(rules.items()), on_fail=on_fail)
+        ref = self._pipeline._add(node)
+        diverts = on_fail == "dead_letter" and isinstance(self, Stream)
         return self._diverting(ref) if diverts else self._after(ref)
 
     @verb()

@@ -12,6 +12,7 @@ from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.tables.changelog import ACCEPT_TABLES
 from headrace.steps.tables.join import At, table_join
 from headrace.streams.keyed import KeyedStream
+from headrace.streams.over import OverVerb
 from headrace.streams.rows import Rows, require_same_pipeline
 from headrace.streams.signatures import verb
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.windows import Window
 
 
-class Table(Rows):
+class Table(OverVerb, Rows):
     """A table: one row per key, and its changes as rows.
 
     The rows have the column `change`: `insert`, `update_before`, `update_after` or `delete`. A sink with a
