@@ -56,7 +56,7 @@ class Expand(StepNode):
     key: ClassVar[str] = "expand"
     label: ClassVar[str] = "expand"
     example: ClassVar[str] = "such as expand: [[country, city], [country], []]"
-    palette: ClassVar[PaletteEntry] = PaletteEntry("Rows", "Grouping sets", {"expand": [["card"], []]})
+    palette: ClassVar[PaletteEntry] = PaletteEntry("Rows", "Grouping sets", {"expand": None})
     row_by_row: ClassVar[bool] = True
     keeps_labels: ClassVar[bool] = True
     drops_rows: ClassVar[bool] = True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.expand.declare import GROUPING_ID
 from headrace.statements.draft import refuse
-from headrace.statements.windows import Grouping
+from headrace.statements.windows import Grouping, assign_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,10 @@ def group(
     for name in ("cube", "rollup"):  # GROUP BY a, b WITH ROLLUP
         if clause.args.get(name):
             sets, plain = (_cube if name == "cube" else _rollup)(tuple(plain)), []
+    plain, sets = _with_bounds_first(source, plain, sets)
+    if source.relation.window is not None and source.relation.window.session:
+        source = assign_source(builder, source)  # its sessions do not depend on the sets
+        entry = {**entry, "from": source.relation.ref}
     if len(sets) > _MOST_SETS:
         raise refuse(builder.where, f"the query has {len(sets)} grouping sets", f"at most {_MOST_SETS}")
     whole = tree.copy()
@@ -47,11 +51,25 @@ def group(
     copies = {source.scope.text(column): f"group_{number + 1}" for number, column in enumerate(columns)}
     names = [[copies[source.scope.text(column)] for column in each] for each in sets]
     ref = _expand(builder, {**entry, "with_columns": _by_name(copies)}, names)
-    grouping = Grouping.of(builder, whole, source.with_relation(replace(source.relation, ref=ref)))
+    bounds = {text: role for text, role in source.relation.bounds.items() if text not in copies}
+    expanded = replace(source.relation, ref=ref, bounds=bounds)
+    grouping = Grouping.of(builder, whole, source.with_relation(expanded))
     keys = tuple((name, copies.get(text, text)) for name, text in grouping.keys)
     order = list(dict.fromkeys(name for each in names for name in each))
     bits = {text: order[::-1].index(name) for text, name in copies.items()}
     return replace(grouping, keys=(*keys, (GROUPING_ID, GROUPING_ID)), bits=bits)
+
+
+def _with_bounds_first(
+    source: Source, plain: list[exp.Expr], sets: list[Set]
+) -> tuple[list[exp.Expr], list[Set]]:
+    """Return the keys of all sets, with the bounds of the window, and the sets without these bounds."""
+    bounds = [
+        column
+        for column in (sets[0] if sets else ())
+        if source.scope.text(column) in source.relation.bounds and all(column in each for each in sets)
+    ]
+    return [*bounds, *plain], [tuple(column for column in each if column not in bounds) for each in sets]
 
 
 def _expand(builder: SelectBuilder, entry: dict[str, Any], names: list[list[str]]) -> str:

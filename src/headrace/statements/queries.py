@@ -497,14 +497,12 @@ def _distinct_names(items: list[tuple[str, Placed]]) -> list[tuple[str, Placed]]
 
 def _is_grouped(tree: exp.Select) -> bool:
     """Return True if a query has `GROUP BY` or selects aggregates."""
-    selected = (part for item in tree.expressions for part in item.walk())
-    return tree.args.get("group") is not None or any(map(_is_group_aggregate, selected))
-
-
-def _is_group_aggregate(node: exp.Expr) -> bool:
     from sqlglot import expressions as exp
 
-    return is_aggregate(node) and node.find_ancestor(exp.Window, exp.Query) is None
+    selected = (part for item in tree.expressions for part in item.walk())
+    owners = (part.find_ancestor(exp.Window, exp.Query) for part in selected if is_aggregate(part))
+    # The aggregates of OVER and of subqueries do not group the rows of this query.
+    return tree.args.get("group") is not None or any(owner is None or owner is tree for owner in owners)
 
 
 class _Results:
