@@ -89,8 +89,8 @@ def document(steps: str) -> Graph:
         (
             "SELECT shiftleft(b.price, 1) AS p, split_index(string(b.auction), '.', 0) AS part, split_index(i, i, 1) AS q "
             "FROM (SELECT auction, price, string(price) AS i FROM bid) b",
-            "  'v:query': {from: bid, select: {auction: auction, price: price, i: string(price)}}\n"
-            "  v: {from: 'v:query', select: {p: 'SHIFTLEFT(price, 1)', part: 'GET(SPLIT(STRING(auction), ''\\\\.''), 0)', "
+            "  'v:query': {from: bid, select: {auction: auction, price: price, i: CAST(price AS STRING)}}\n"
+            "  v: {from: 'v:query', select: {p: 'SHIFTLEFT(price, 1)', part: 'GET(SPLIT(CAST(auction AS STRING), ''\\\\.''), 0)', "
             "q: 'GET(SPLIT(i, CONCAT(''\\\\Q'', i, ''\\\\E'')), 1)'}}",
         ),
         (
