@@ -304,11 +304,7 @@ class _ScriptBuilder:
             raise refuse(insert.sink.where, f"unknown sink `{insert.sink}`", hint)
         number = len(self._inserts.setdefault(sink, [])) + 1
         create = self._sinks[sink]
-        if insert.columns and len(insert.columns) < len(create.columns):
-            names = ", ".join(column.name.text for column in create.columns)
-            raise refuse(
-                insert.sink.where, "the INSERT leaves out columns of the sink", f"insert all of {names}"
-            )
+        self._check_columns(insert, create)
         name = f"{sink}_rows" if number == 1 else f"{sink}_rows{number}"
         columns = [column.text for column in insert.columns] or [
             column.name.text for column in create.columns
@@ -325,8 +321,22 @@ class _ScriptBuilder:
                     f"the sink has {len(columns)} columns, the query {len(relation.columns)}",
                     f"select {', '.join(columns)}",
                 )
-            if list(relation.columns) != columns:
-                self._rename(name, relation, columns, insert.sink.where)
+            missing = _left_out(create, columns)
+            if list(relation.columns) != columns or missing:
+                self._rename(name, relation, columns, insert.sink.where, missing)
+
+    def _check_columns(self, insert: Insert, create: Create) -> None:
+        """Refuse columns that the sink does not have, and a column that is named twice."""
+        known = [column.name.text for column in create.columns]
+        for number, column in enumerate(insert.columns):
+            if known and column.text.lower() not in (name.lower() for name in known):
+                raise refuse(column.where, f"unknown column `{column}`", did_you_mean(column.text, known))
+            if column.text.lower() in (other.text.lower() for other in insert.columns[:number]):
+                raise refuse(column.where, f"the INSERT names `{column}` twice", "remove one")
+        for key in create.key if insert.columns else ():
+            if key.text.lower() not in (column.text.lower() for column in insert.columns):
+                what = f"the INSERT leaves out `{key}`, a key of the sink"
+                raise refuse(insert.sink.where, what, f"insert a value of {key}")
 
     def _check_rows(self, sink: Create, relation: Relation, where: str) -> None:
         """Refuse rows that replace earlier ones in a sink that would keep all of them."""
@@ -338,13 +348,17 @@ class _ScriptBuilder:
                 "add PRIMARY KEY (column) with the keys of GROUP BY",
             )
 
-    def _rename(self, name: str, relation: Relation, columns: list[str], where: str) -> None:
-        """Give the columns of a query the names that its sink declares."""
+    def _rename(
+        self, name: str, relation: Relation, columns: list[str], where: str, missing: Mapping[str, str]
+    ) -> None:
+        """Give the columns of a query the names that its sink declares; those left out are null."""
         section = self.draft.sections["steps"]
         inner = self.draft.new_name(name, "query")
         section[inner] = section.pop(name)
         pairs = zip(columns, relation.columns or (), strict=True)
-        selected = {to: quote(of) for to, of in pairs} | ({CHANGE: CHANGE} if relation.marked else {})
+        selected = {to: quote(of) for to, of in pairs} | dict(missing)
+        if relation.marked:
+            selected[CHANGE] = CHANGE
         self.draft.add("steps", name, where, {"from": inner, "select": selected})
 
     def _union(self, sink: str, inputs: list[str]) -> str:
@@ -380,6 +394,13 @@ def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
         else:
             result[name] = value
     return result
+
+
+def _left_out(create: Create, columns: list[str]) -> dict[str, str]:
+    """Return a null of its type for each column of a sink that an `INSERT` leaves out."""
+    named = {column.lower() for column in columns}
+    left_out = [column for column in create.columns if column.name.text.lower() not in named]
+    return {column.name.text: f"cast(null as {_NOT_NULL.sub('', column.type)})" for column in left_out}
 
 
 def _is_clock(expression: str) -> bool:

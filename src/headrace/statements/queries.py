@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import joins, ranks, windows
+from headrace.statements import joins, ranks, row_patterns, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
@@ -40,8 +40,8 @@ class QueryBuilder:
             DocumentError: the query has no steps that give its rows; with reason and rewrite.
         """
         tokens = tuple(tokens)
-        if any(token.text.upper() == "MATCH_RECOGNIZE" for token in tokens):
-            return self._match_recognize(name, tokens, where)
+        if row_patterns.is_row_pattern(tokens):
+            return row_patterns.build(self, name, tokens, where)
         return self.query(name, parse_query(self.script, tokens), where, self.catalog)
 
     def query(self, name: str, query: Select, where: str, catalog: Mapping[str, Relation]) -> Relation:
@@ -58,11 +58,6 @@ class QueryBuilder:
 
     def add(self, name: str, where: str, entry: Mapping[str, Any]) -> None:
         self.draft.add("steps", name, where, entry)
-
-    def _match_recognize(self, name: str, tokens: tuple[Token, ...], where: str) -> Relation:
-        text = self.script.text[tokens[0].start : tokens[-1].end + 1]
-        self.add(name, where, {"sql": Placed(text, where)})
-        return Relation(name, None, side_outputs={"late": name})
 
 
 class SelectBuilder:
