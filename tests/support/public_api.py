@@ -13,7 +13,7 @@ _PUBLIC = frozenset(headrace.__all__)
 _GRAMMAR = "headrace.steps.grammar."
 """How declarations are read and written in documents, which is not public."""
 SNAPSHOT = Path(__file__).parents[1] / "public_api.txt"
-MODULES = ("headrace", "headrace.testing", "headrace.errors")
+MODULES = ("headrace", "headrace.testing", "headrace.errors", "headrace.connector_api")
 
 
 def public_api() -> str:

@@ -9,13 +9,14 @@ ARCHITECTURE.md ("Delivery") describes how an epoch is delivered through the met
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from headrace.connectors.retry import find_problem
+from headrace.connectors.roles import constructor
 from headrace.errors import DeliveryError, OptionError, Problem
 from headrace.formats import Format
 from headrace.formats.option_problems import first_problem
@@ -38,54 +39,38 @@ DELETED = "__deleted"
 """The column of the frames that an `Upserting` writer gets for a table."""
 
 
-class Connector(BaseModel):
-    """The options of one connector; an invalid one raises `OptionError`, with the nearest known name.
-
-    Subclasses set the class variables and describe each option with `Field(description=...)`; the description
-    is the option's entry on the reference page. A property that does not depend on the options is overridden
-    by a class variable.
-
-    >>> from headrace import Connector, connect
-    >>> source: Connector = connect.files(path="in/", format="json")
-    >>> source.kind
-    'files'
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+class Readable:
+    """The members that sources and lookup tables share."""
 
     kind: ClassVar[str]
-    """The connector's name in documents and in `connect`."""
-    roles: ClassVar[frozenset[Role]]
-    delivers: ClassVar[Guarantee] = "at_least_once"
-    """The strongest guarantee of a sink of this kind; unused by pure sources."""
-    append_only: ClassVar[str] = ""
-    """The target of a sink that does not support mode `complete`, such as "a topic"; empty if it does."""
+
+    @property
+    def schema_known(self) -> Schema | None:
+        """The schema of the rows, if the options alone determine it."""
+        return None
+
+    def input_problem(self) -> tuple[str, str] | None:
+        """Return the problem and hint if the input is missing, as far as this machine can see it."""
+        return None
+
+    def reader(self) -> Reader:
+        """Return the reader; loads pyspark."""
+        raise OptionError(f"{self.kind} cannot be read from", where=self.kind)
+
+
+class Source(Readable):
+    """The members of a connector with the role `source`. All but `reader` have defaults.
+
+    `replayable`, `source_guarantee` and `offset_identity` decide on the guarantee of a pipeline and on the
+    checkpoints that it can continue.
+    """
+
     has_partitions: ClassVar[bool] = False
     """True if the source has partitions, each with its own record order; positions name the partition."""
     captures_changes: ClassVar[bool] = False
     """True for a CDC source: its rows have the column `change` with the field `op`."""
     driver_side: ClassVar[bool] = False
     """True for a driver-side source: offsets are planned, and rows are read, in Python."""
-    listable: ClassVar[bool] = False
-    """True if `listing()` returns all rows on demand, as a table of rules needs."""
-    loads: ClassVar[frozenset[Load]] = frozenset({"table"})
-    """How a lookup can read it, if it has the role `table`."""
-    jars: ClassVar[tuple[str, ...]] = ()
-    """The sets of jars (`headrace jars list`) that Spark needs for it."""
-
-    if not TYPE_CHECKING:
-
-        def __init__(self, **options: Any) -> None:
-            try:
-                super().__init__(**options)
-            except ValidationError as error:
-                problem = first_problem(type(self), error, where=self.kind)
-                raise OptionError.of(problem) from None
-
-    def __hash__(self) -> int:
-        # Pydantic's hash fails on options that are dicts; equal connectors still have equal hashes.
-        plain = (value for value in self.__dict__.values() if isinstance(value, str | int | float))
-        return hash((self.kind, *plain))
 
     @property
     def replayable(self) -> bool:
@@ -98,33 +83,9 @@ class Connector(BaseModel):
         return "exactly_once" if self.replayable else "at_most_once"
 
     @property
-    def sink_guarantee(self) -> Guarantee:
-        """The guarantee of a sink with these options; at most `delivers`."""
-        return self.delivers
-
-    @property
-    def carries(self) -> Carries:
-        """`bytes` that a format decodes, or `rows` with columns."""
-        return "bytes"
-
-    @property
-    def schema_known(self) -> Schema | None:
-        """The schema of the rows, if the options alone determine it."""
-        return None
-
-    @property
-    def address_columns(self) -> tuple[str, ...]:
-        """The columns of a sink that address or describe a message; by default its value omits them."""
-        return ()
-
-    @property
     def metadata_columns(self) -> tuple[str, ...]:
         """The columns a source adds to those of the record: the fields of the frame's `__metadata`."""
         return ()
-
-    def with_format(self, chosen: Format | None) -> Connector:
-        """Return this connector for the format that its source or lookup names."""
-        return self
 
     @property
     def replay_assumption(self) -> str:
@@ -145,24 +106,43 @@ class Connector(BaseModel):
         """True if several queries may read the source at the same time."""
         return self.replayable
 
-    def target(self) -> str | None:
-        """Return the identity of the table or directory a sink writes to; None if sinks may share it.
-
-        Two sinks of one pipeline with the same target are a plan error. The identity holds no password.
-        """
+    def stream_problem(self) -> tuple[str, str] | None:
+        """Return the problem and hint if these options cannot be read as a stream."""
         return None
+
+
+class Sink:
+    """The members of a connector with the role `sink`. All but `writer` have defaults.
+
+    `delivers` is the guarantee of its `Writer`, and `target` what two sinks of a pipeline must not share.
+    """
+
+    kind: ClassVar[str]
+    delivers: ClassVar[Guarantee] = "at_least_once"
+    """The strongest guarantee of a sink of this kind; unused by pure sources."""
+    append_only: ClassVar[str] = ""
+    """The target of a sink that does not support mode `complete`, such as "a topic"; empty if it does."""
+
+    @property
+    def sink_guarantee(self) -> Guarantee:
+        """The guarantee of a sink with these options; at most `delivers`."""
+        return self.delivers
+
+    @property
+    def address_columns(self) -> tuple[str, ...]:
+        """The columns of a sink that address or describe a message; by default its value omits them."""
+        return ()
 
     @property
     def row_key(self) -> tuple[str, ...]:
         """The columns by which a sink replaces rows; empty if it adds all rows."""
         return tuple(getattr(self, "key", None) or ())
 
-    def stream_problem(self) -> tuple[str, str] | None:
-        """Return the problem and hint if these options cannot be read as a stream."""
-        return None
+    def target(self) -> str | None:
+        """Return the identity of the table or directory a sink writes to; None if sinks may share it.
 
-    def input_problem(self) -> tuple[str, str] | None:
-        """Return the problem and hint if the input is missing, as far as this machine can see it."""
+        Two sinks of one pipeline with the same target are a plan error. The identity holds no password.
+        """
         return None
 
     def mode_problem(self, mode: WriteMode) -> str:
@@ -175,17 +155,22 @@ class Connector(BaseModel):
         """Return the problem and hint if this sink cannot write rows of that schema."""
         return None
 
-    def explain_failure(self, failure: str) -> Problem | None:
-        """Translate the failure of a Spark query, if this connector's server or client caused it.
+    def writer(self) -> Writer:
+        """Return a new writer, one per run; loads pyspark."""
+        raise OptionError(f"{self.kind} cannot be written to", where=self.kind)
 
-        By default, return the problem of an error that `connectors/retry.py` made portable.
-        """
-        problem = find_problem(failure)
-        return problem if problem is not None and problem.where else None
 
-    def reader(self) -> Reader:
-        """Return the reader; loads pyspark."""
-        raise OptionError(f"{self.kind} cannot be read from", where=self.kind)
+class Table(Readable):
+    """The members of a connector with the role `table`, which lookups and rules read.
+
+    A table that is loaded as a whole has a `reader`, one that is read by key a `key_table`, and one that
+    rules are read from a `listing`.
+    """
+
+    listable: ClassVar[bool] = False
+    """True if `listing()` returns all rows on demand, as a table of rules needs."""
+    loads: ClassVar[frozenset[Load]] = frozenset({"table"})
+    """How a lookup can read it, if it has the role `table`."""
 
     def listing(self) -> Listing:
         """Return the object that lists all rows, without Spark."""
@@ -199,9 +184,76 @@ class Connector(BaseModel):
         """Return the table of a lookup by key; connects to its server if the columns are unknown."""
         raise OptionError(f"{self.kind} cannot be read by key", where=self.kind)
 
-    def writer(self) -> Writer:
-        """Return a new writer, one per run; loads pyspark."""
-        raise OptionError(f"{self.kind} cannot be written to", where=self.kind)
+
+ConnectorType = TypeVar("ConnectorType", bound="Connector")
+
+
+class _InRole:
+    """Constructs a connector for one role: `connect.kafka.source(...)` has the options of a source only."""
+
+    def __init__(self, role: Role) -> None:
+        self._role = role
+
+    def __get__(self, instance: object, connector: type[ConnectorType]) -> Callable[..., ConnectorType]:
+        return constructor(connector, self._role)
+
+
+class Connector(Source, Sink, Table, BaseModel):
+    """The options of one connector; an invalid one raises `OptionError`, with the nearest known name.
+
+    Subclasses set the class variables and describe each option with `Field(description=...)`; the description
+    is the option's entry on the reference page. They override members of the roles that they have: those of
+    `Source`, `Sink` and `Table`. The members of other roles are not used. A property that does not depend on
+    the options is overridden by a class variable.
+
+    >>> from headrace import Connector, connect
+    >>> source: Connector = connect.files(path="in/", format="json")
+    >>> source.kind
+    'files'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    kind: ClassVar[str]
+    """The connector's name in documents and in `connect`."""
+    roles: ClassVar[frozenset[Role]]
+    jars: ClassVar[tuple[str, ...]] = ()
+    """The sets of jars (`headrace jars list`) that Spark needs for it."""
+    source: ClassVar[_InRole] = _InRole("source")
+    """The constructor with the options of sources."""
+    sink: ClassVar[_InRole] = _InRole("sink")
+    """The constructor with the options of sinks."""
+
+    if not TYPE_CHECKING:
+
+        def __init__(self, **options: Any) -> None:
+            try:
+                super().__init__(**options)
+            except ValidationError as error:
+                problem = first_problem(type(self), error, where=self.kind)
+                raise OptionError.of(problem) from None
+
+    def __hash__(self) -> int:
+        # Pydantic's hash fails on options that are dicts; equal connectors still have equal hashes.
+        plain = (value for value in self.__dict__.values() if isinstance(value, str | int | float))
+        return hash((self.kind, *plain))
+
+    @property
+    def carries(self) -> Carries:
+        """`bytes` that a format decodes, or `rows` with columns."""
+        return "bytes"
+
+    def with_format(self, chosen: Format | None) -> Connector:
+        """Return this connector for the format that its source or lookup names."""
+        return self
+
+    def explain_failure(self, failure: str) -> Problem | None:
+        """Translate the failure of a Spark query, if this connector's server or client caused it.
+
+        By default, return the problem of an error that `connectors/retry.py` made portable.
+        """
+        problem = find_problem(failure)
+        return problem if problem is not None and problem.where else None
 
 
 @dataclass(frozen=True)

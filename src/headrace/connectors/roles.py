@@ -6,11 +6,15 @@ role is an error. Reference pages list the options of each role separately.
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin
 
-from headrace.connectors.base import Connector, Role
-from headrace.errors import OptionError, Problem
+from headrace.errors import OptionError, Problem, did_you_mean
+
+if TYPE_CHECKING:
+    from headrace.connectors.base import Connector, ConnectorType, Role
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,53 @@ def option_roles(model: type[Connector]) -> dict[str, frozenset[Role]]:
         )
         for name, field in model.model_fields.items()
     }
+
+
+def constructor(connector: type[ConnectorType], role: Role) -> Callable[..., ConnectorType]:
+    """Return the constructor of a connector in one role, whose signature has the options of that role.
+
+    >>> import inspect
+    >>> from headrace.connectors.kafka import Kafka
+    >>> "start" in inspect.signature(Kafka.source).parameters
+    True
+    >>> "start" in inspect.signature(Kafka.sink).parameters
+    False
+    """
+    fields = connector.model_fields.items()
+    applies = option_roles(connector)  # in Python, an option with an alias has its name too
+    applies |= {name: applies[field.alias] for name, field in fields if field.alias}
+    parameters = inspect.signature(connector).parameters.values()
+    own = [_readable(each) for each in parameters if role in applies.get(each.name, connector.roles)]
+
+    def construct(*arguments: Any, **options: Any) -> ConnectorType:
+        if role not in connector.roles:
+            raise OptionError(f"{connector.kind} cannot be used by {PLURALS[role]}", where=connector.kind)
+        for option in options:
+            if role not in applies.get(option, ()):
+                raise OptionError.of(_unexpected_option(connector.kind, option, applies, role))
+        return connector(*arguments, **options)
+
+    construct.__name__, construct.__qualname__ = role, f"{connector.__name__}.{role}"
+    construct.__doc__, construct.__module__ = connector.__doc__, connector.__module__
+    construct.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        own, return_annotation=connector
+    )
+    return construct
+
+
+def _readable(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return a parameter whose annotation is the type alone, without the validators."""
+    annotation = parameter.annotation
+    if get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    return parameter.replace(annotation=annotation)
+
+
+def _unexpected_option(kind: str, option: str, applies: Mapping[str, frozenset[Role]], role: Role) -> Problem:
+    if option in applies:
+        return _misplaced_problem(kind, option, applies[option], role)
+    known = [name for name, roles in applies.items() if role in roles]
+    return Problem(kind, f"unknown option `{option}`", did_you_mean(option, known))
 
 
 def misplaced_options(connector: Connector, role: Role) -> dict[str, Problem]:
