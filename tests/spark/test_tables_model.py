@@ -16,12 +16,13 @@ from tests.support.tables_model import Change, Put
 
 from headrace import windows
 from headrace.lowering.keyed_steps import KeyedStepDriver
-from headrace.lowering.tables.joins import declare_join, pack_table
+from headrace.lowering.tables.joins import pack_table, table_join_step
 from headrace.lowering.tables.steps import running_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.base import Ref
 from headrace.steps.facts import Facts
-from headrace.steps.tables.join import TablesHow, table_join
+from headrace.steps.joins.sides import How
+from headrace.steps.tables.join import table_join
 from headrace.triggers import Emission
 from headrace.windows import Window
 from headrace.windows.lower import WindowDriver, declaration
@@ -142,16 +143,30 @@ def labelled(change: Change) -> dict[str, Any]:
     return {**plain(change.row), "__change": change.label}
 
 
+CONDITIONS: dict[str, model.Condition | None] = {
+    "": None,
+    "left.v > right.v": lambda a, b: a.value is not None and b.value is not None and a.value > b.value,
+    "left.v <=> right.v or left.id = right.id": lambda a, b: a.value == b.value or a.id == b.id,
+    "right.v is null": lambda a, b: b.value is None,
+    "left.v > 1": lambda a, b: a.value is not None and a.value > 1,
+}
+
+
 @cache
-def join_driver(spark: SparkSession, at: Any, how: Any, left_table: bool) -> KeyedStepDriver:
-    label = ", __change string" if left_table else ""
+def join_driver(spark: SparkSession, tables: tuple[bool, bool], **options: Any) -> KeyedStepDriver:
+    """Return a join in virtual time; `tables` names the sides that are tables, the others are streams."""
+    label = ", __change string" if tables[0] else ""
     left = spark.createDataFrame([], f"{ROW}, __ts timestamp{label}")
-    own = "__deleted boolean, __sequence bigint" if at == "event_time" else "__change string"
-    right = spark.createDataFrame([], f"{ROW}, __ts timestamp, {own}")
-    node = table_join("j", Ref("l"), Ref("r"), on="g", at=at, how=how)
-    table = Facts(("id", "g", "v"), timed=True, change="table", table_key=("id",))
-    facts = [table if left_table else Facts(("id", "g", "v"), timed=True), table]
-    return table_driver(pack_table(left, right, node), "TableJoinStep", declare_join(node, facts))
+    own = "__deleted boolean, __sequence bigint" if options["at"] == "event_time" else "__change string"
+    right = spark.createDataFrame([], f"{ROW}, __ts timestamp{f', {own}' if tables[1] else ''}")
+    node = table_join("j", Ref("l"), Ref("r"), **options)
+    columns = ("id", "g", "v")
+    facts = [
+        Facts(columns, timed=True, change="table", table_key=("id",)) if table else Facts(columns, timed=True)
+        for table in tables
+    ]
+    frame = pack_table(left, right, node)
+    return KeyedStepDriver(spark, table_join_step(frame, node, facts))
 
 
 def right_row(put: Put, **more: Any) -> dict[str, Any]:
@@ -169,27 +184,65 @@ def pair(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 @CHECKED
-@given(left=BATCHES, right=BATCHES, how=st.sampled_from(get_args(TablesHow)), left_table=st.booleans())
+@given(
+    left=BATCHES,
+    right=BATCHES,
+    how=st.sampled_from(get_args(How)),
+    where=st.sampled_from(list(CONDITIONS)),
+    tables=st.tuples(st.booleans(), st.booleans()),
+    by_group=st.booleans(),
+)
 def test_live_joins_equal_the_model(
-    spark: SparkSession, left: list[list[Put]], right: list[list[Put]], how: str, left_table: bool
+    spark: SparkSession,
+    left: list[list[Put]],
+    right: list[list[Put]],
+    how: str,
+    where: str,
+    tables: tuple[bool, bool],
+    by_group: bool,
 ) -> None:
-    left_table = left_table or how in ("right", "full")
     size = max(len(left), len(right))
     left, right = ([*side, *([[]] * (size - len(side)))] for side in (left, right))
-    left_tables, left_changes = history(left)
-    right_tables, right_changes = history(right)
-    batches = []
-    for number in range(size):
-        own = [make_left_row(c.row, __change=c.label) for c in left_changes[number]]
-        if not left_table:
-            own = [make_left_row(put) for put in left[number]]
-        batches.append([*own, *(right_row(c.row, __right_change=c.label) for c in right_changes[number])])
-    answer = join_driver(spark, "live", how, left_table).run(script(batches, [None] * size))
+    left_rows, left_changes = side_history(left, table=tables[0])
+    right_rows, right_changes = side_history(right, table=tables[1])
+    keys: dict[str, str] = {"on": "g"} if by_group else {}
+    driver = join_driver(spark, tables, at="live", how=how, where=where or None, **keys)
+    batches = [
+        [
+            *(make_left_row(put, **named("__change", label)) for put, label in left_changes[number]),
+            *(right_row(put, **named("__right_change", label)) for put, label in right_changes[number]),
+        ]
+        for number in range(size)
+    ]
+    if not by_group:
+        batches = [[{k: v for k, v in row.items() if k != "__key0"} for row in batch] for batch in batches]
+    answer = driver.run(script(batches, [None] * size))
     bag: Counter[Any] = Counter()
     for number, event in enumerate(answer["events"]):
-        model.apply(bag, [(pair(row), row["__change"]) for row in main_rows(event)])
-        rows = left_tables[number].values() if left_table else [put for b in left[: number + 1] for put in b]
-        assert bag == model.join(rows, right_tables[number].values(), how=how)
+        model.apply(bag, [(result_of(row), row["__change"]) for row in main_rows(event)])
+        assert bag == model.join(
+            left_rows[number], right_rows[number], how=how, where=CONDITIONS[where], by_group=by_group
+        )
+    assert answer["counts"]["rows"] == answer["counts"]["processed"]
+
+
+def side_history(
+    batches: list[list[Put]], *, table: bool
+) -> tuple[list[list[Put]], list[list[tuple[Put, str | None]]]]:
+    """Return the rows of one side after each batch, and the changes of each batch."""
+    if not table:
+        rows = [[put for batch in batches[: number + 1] for put in batch] for number in range(len(batches))]
+        return rows, [[(put, None) for put in batch] for batch in batches]
+    tables, changes = history(batches)
+    return [list(rows.values()) for rows in tables], [[(c.row, c.label) for c in batch] for batch in changes]
+
+
+def named(name: str, label: str | None) -> dict[str, str]:
+    return {} if label is None else {name: label}
+
+
+def result_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return pair(row) if "__right_id" in row else (row["id"], row["v"])
 
 
 @CHECKED
@@ -203,7 +256,7 @@ def test_joins_at_arrival_equal_the_model(
         [*map(make_left_row, left[n]), *(right_row(c.row, __right_change=c.label) for c in changes[n])]
         for n in range(size)
     ]
-    driver = join_driver(spark, "arrival", "left" if outer else "inner", False)
+    driver = join_driver(spark, (False, True), on="g", at="arrival", how="left" if outer else "inner")
     answer = driver.run(script(batches, [None] * size))
     for number, event in enumerate(answer["events"]):
         expected = model.join(left[number], tables[number].values(), how="left" if outer else "inner")
@@ -243,7 +296,7 @@ def test_joins_at_event_time_equal_the_model(
         late += len(left[number]) - len(on_time)
         waiting += on_time
         batches.append([*reversed(rows), *map(make_left_row, left[number])])
-    answer = join_driver(spark, "event_time", "left" if outer else "inner", False).run(
+    answer = join_driver(spark, (False, True), on="g", at="event_time", how="left" if outer else "inner").run(
         script(batches, [*watermarks, 10**6])
     )
     assert [Counter(map(pair, main_rows(event))) for event in answer["events"]] == expected

@@ -7,7 +7,7 @@ the bag must equal the result. Times are whole seconds.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,20 +78,39 @@ def top(rows: Iterable[Put], n: int) -> Counter[Any]:
     )
 
 
-def join(left: Iterable[Put], right: Iterable[Put], *, how: str) -> Counter[Any]:
-    """Return the pairs of rows with the same group, as ids and values."""
+Condition = Callable[[Put, Put], bool]
+
+
+def join(
+    left: Iterable[Put],
+    right: Iterable[Put],
+    *,
+    how: str,
+    where: Condition | None = None,
+    by_group: bool = True,
+) -> Counter[Any]:
+    """Return the pairs of rows with the same group, as ids and values; or of all rows, without groups."""
     rows, partners = list(left), list(right)
     result: Counter[Any] = Counter()
+    single = set(range(len(partners)))
     for row in rows:
-        own = [other for other in partners if row.group is not None and other.group == row.group]
-        for other in own:
-            result[(row.id, row.value, other.id, other.value)] += 1
+        own = [number for number, other in enumerate(partners) if _matches(row, other, where, by_group)]
+        single -= set(own)
+        if how in ("semi", "anti"):
+            result[(row.id, row.value)] += bool(own) == (how == "semi")
+            continue
+        for number in own:
+            result[(row.id, row.value, partners[number].id, partners[number].value)] += 1
         if how in ("left", "full") and not own:
             result[(row.id, row.value, None, None)] += 1
-    groups = {row.group for row in rows if row.group is not None}
     if how in ("right", "full"):
-        result.update((None, None, other.id, other.value) for other in partners if other.group not in groups)
-    return result
+        result.update((None, None, partners[number].id, partners[number].value) for number in single)
+    return +result
+
+
+def _matches(row: Put, other: Put, where: Condition | None, by_group: bool) -> bool:
+    same = not by_group or (row.group is not None and row.group == other.group)
+    return same and (where is None or where(row, other))
 
 
 def version_at(versions: Sequence[Put], time: int) -> Put | None:

@@ -31,9 +31,20 @@ def interval_length(node: exp.Expr | None) -> int | None:
 
     if isinstance(node, exp.Paren):
         return interval_length(node.this)
+    if isinstance(node, exp.Neg):
+        length = interval_length(node.this)
+        return None if length is None else -length
     if isinstance(node, exp.Literal):
         return length_of(node.name)
-    if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
+    if not isinstance(node, exp.Interval):
         return None
-    unit = node.args.get("unit")
-    return length_of(f"{node.this.name} {unit.name if unit is not None else ''}")
+    number = node.this
+    sign = -1 if isinstance(number, exp.Neg) else 1
+    number = number.this if isinstance(number, exp.Neg) else number
+    if not isinstance(number, exp.Literal):
+        return None
+    text, unit = number.name.strip(), node.args.get("unit")
+    if text.startswith("-"):
+        sign, text = -sign, text[1:]
+    length = length_of(f"{text} {unit.name if unit is not None else ''}")
+    return None if length is None else sign * length

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
+from headrace.statements import windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
-from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.statements.relations import Relation, quote
 from headrace.statements.scope import Scope
 from headrace.statements.spellings import Bounds, find_bounds
+from headrace.steps.facts import CHANGE
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -20,10 +22,7 @@ if TYPE_CHECKING:
     from headrace.statements.queries import SelectBuilder
 
 _SIDES = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
-_REGULAR = (
-    "keep the current rows of one side as a table (CREATE TABLE with a PRIMARY KEY), or bound the event "
-    "times: b.ts BETWEEN a.ts AND a.ts + INTERVAL '10' MINUTES"
-)
+_NAMED = "name the columns of both sides: select them in a view first"
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,8 @@ class _Conditions:
     """Pairs of a left and a right expression that are equal."""
     bounds: tuple[int | None, int | None]
     """The lowest and the highest difference of the event times, right - left, in microseconds."""
-    same_window: bool
+    same_window: tuple[tuple[str, str], tuple[str, str]] | None
+    """The start and the end of the window that both rows carry, each as a left and a right expression."""
     others: tuple[exp.Expr, ...]
 
 
@@ -61,52 +61,105 @@ def conditions_of(tree: exp.Select) -> list[exp.Expr]:
     return _flatten(where.this) if where is not None else []
 
 
-def build(builder: SelectBuilder, source: Source, join: exp.Join, where: list[exp.Expr]) -> Source:
-    """Add the step of a join; conditions of `WHERE` that it uses are removed from the list."""
+def build(
+    builder: SelectBuilder, source: Source, join: exp.Join, where: list[exp.Expr], *, pushes: bool = True
+) -> Source:
+    """Add the step of a join; conditions of `WHERE` that it uses are removed from the list.
+
+    Args:
+        builder: the steps of the query.
+        source: what is joined so far.
+        join: the join.
+        where: the conditions of `WHERE`.
+        pushes: False if a later join adds rows that a condition of `WHERE` must see.
+    """
     from sqlglot import expressions as exp
 
     place = builder.place_of(join)
+    source = windows.assign_source(builder, source)
     if isinstance(join.this, exp.Unnest | exp.Lateral):
         return explode(builder, source, join.this)
-    side = _SIDES.get(join.side.upper())
-    if side is None or join.kind.upper() in ("SEMI", "ANTI") or join.args.get("method"):
-        side = {"SEMI": "semi", "ANTI": "anti"}.get(join.kind.upper())
+    side = {"SEMI": "semi", "ANTI": "anti"}.get(join.kind.upper(), _SIDES.get(join.side.upper()))
     if side is None or join.args.get("method"):
         raise refuse(
             place, f"{join.sql().split(' ')[0]} joins are not supported", "write ON with the equal columns"
         )
     version = join.this.args.get("version") if isinstance(join.this, exp.Table) else None
     name, right = builder.relation(join.this)
+    right = windows.assign(builder, right)
     if name in source.scope.relations:
         raise refuse(place, f"two streams are called `{name}`", "give one of them another alias")
-    both = Scope({**source.scope.relations, name: right}, source.scope.renamed, place)
+    both = _both(source, name, right, place)
     on = _flatten(join.args["on"]) if join.args.get("on") is not None else []
-    on += [
-        exp.EQ(
-            this=exp.column(column.name, next(iter(source.scope.relations))),
-            expression=exp.column(column.name, name),
-        )
-        for column in join.args.get("using") or ()
-    ]
-    if side == "inner":
+    on += [_equal(column.name, source.scope, name) for column in join.args.get("using") or ()]
+    if side == "inner" and pushes:
         from_where = [
             condition
             for condition in where
-            if find_bounds(condition, name, list(source.scope.relations), place) is not None
-            or _uses(condition, both, name)
+            if not has_subquery(condition)
+            and (
+                find_bounds(condition, name, list(source.scope.relations), place) is not None
+                or _uses(condition, both, name)
+            )
         ]
         on += from_where
         where[:] = [condition for condition in where if condition not in from_where]
-    conditions = _classify(on, both, name, right)
+    for condition in on:
+        if has_subquery(condition):
+            hint = "join the subquery in FROM, or write it in WHERE"
+            raise refuse(builder.place_of(condition), "a subquery in ON is not supported", hint)
+    follows = "table" in (source.relation.changes, right.changes) and version is None
+    conditions = _classify(on, both, name, source.relation, by_time=not follows)
+    lower, upper = conditions.bounds
+    if not follows and version is None and not conditions.same_window and (lower is None or upper is None):
+        conditions = _classify(on, both, name, source.relation, by_time=False)
+    step = _Join(builder, source, name, right, both, side, conditions, place)
+    using = [column.name for column in join.args.get("using") or ()]
+    if version is not None:
+        return step.with_shared(using, step.with_version(version))
+    if conditions.bounds == (None, None) and not conditions.same_window:
+        return step.with_shared(using, step.filtered(where if pushes else []).regular())
     if side == "inner":  # what the step of the join does not compare is filtered after it
         where += conditions.others
-        conditions = replace(conditions, others=())
+        step = replace(step, conditions=replace(conditions, others=()))
+    return step.with_shared(using, step.in_window() if conditions.same_window else step.interval())
+
+
+def _both(source: Source, name: str, right: Relation, place: str) -> Scope:
+    return replace(source.scope, relations={**source.scope.relations, name: right}, place=place)
+
+
+def _equal(column: str, scope: Scope, name: str) -> exp.Expr:
+    """Return the condition of a column in `USING`: the first relation that has it, and the right side."""
+    from sqlglot import expressions as exp
+
+    owners = (known for known, relation in scope.relations.items() if relation.find(column) is not None)
+    owner = next(owners, next(iter(scope.relations)))
+    return exp.EQ(this=exp.column(column, owner), expression=exp.column(column, name))
+
+
+def has_subquery(node: exp.Expr) -> bool:
+    """Return True if an expression has a query in it."""
+    from sqlglot import expressions as exp
+
+    return node.find(exp.Query) is not None
+
+
+def live_join(
+    builder: SelectBuilder,
+    source: Source,
+    name: str,
+    right: Relation,
+    *,
+    side: str,
+    on: list[exp.Expr],
+    place: str,
+) -> Source:
+    """Add the join of the current rows of both sides that satisfy conditions."""
+    both = _both(source, name, right, place)
+    conditions = _classify(on, both, name, source.relation, by_time=False)
     step = _Join(builder, source, name, right, both, side, conditions, place)
-    if version is not None:
-        return step.with_version(version)
-    if conditions.same_window:
-        return step.in_window()
-    return step.interval() if conditions.bounds != (None, None) else step.regular()
+    return step.in_window() if conditions.same_window else step.regular()
 
 
 def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr) -> Source:
@@ -135,33 +188,42 @@ def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr) -> Source
     return replace(source, relation=relation, scope=scope)
 
 
-def _classify(conditions: list[exp.Expr], both: Scope, name: str, right: Relation) -> _Conditions:
+def _classify(
+    conditions: list[exp.Expr], both: Scope, name: str, left: Relation, *, by_time: bool
+) -> _Conditions:
+    """Sort the conditions of a join; with `by_time` those of event times are bounds."""
     from sqlglot import expressions as exp
 
     pairs: list[tuple[str, str]] = []
     lower: int | None = None
     upper: int | None = None
-    windows: set[str] = set()
+    right = both.relations[name]
+    equal: dict[str, tuple[str, str]] = {}
+    updating = "table" in (left.changes, right.changes)
     others: list[exp.Expr] = []
     for condition in conditions:
         others_of = [known for known in both.relations if known != name]
-        if (bounds := find_bounds(condition, name, others_of, both.place)) is not None:
+        if by_time and (bounds := find_bounds(condition, name, others_of, both.place)) is not None:
             lower, upper = _narrow((lower, upper), bounds)
             continue
         if isinstance(condition, exp.EQ) and (sides := _sides(condition, both, name)) is not None:
             left_node, right_node = sides
-            column = right_node.name.lower() if isinstance(right_node, exp.Column) else ""
-            if column in WINDOW_FORMULAS and (right.window is not None or right.windowed):
-                windows.add(column)
+            pair = both.text(left_node), both.text(right_node)
+            role = left.bounds.get(pair[0], "")
+            if not updating and role and role == right.bounds.get(pair[1]):
+                equal.setdefault(role, pair)
                 continue
-            if not (_is_time(left_node, both) and _is_time(right_node, both)):
-                pairs.append((both.text(left_node), both.text(right_node)))
+            if not (by_time and _is_time(left_node, both) and _is_time(right_node, both)):
+                pairs.append(pair)
                 continue
-        if (bounds := _bounds(condition, both, name)) is not None:
+        if by_time and (bounds := _bounds(condition, both, name)) is not None:
             lower, upper = _narrow((lower, upper), bounds)
             continue
         others.append(condition)
-    return _Conditions(tuple(pairs), (lower, upper), bool(windows), tuple(others))
+    same_window = (equal["start"], equal["end"]) if "start" in equal and "end" in equal else None
+    if same_window is None:
+        pairs += equal.values()
+    return _Conditions(tuple(pairs), (lower, upper), same_window, tuple(others))
 
 
 def _narrow(bounds: Bounds, more: Bounds) -> Bounds:
@@ -187,21 +249,109 @@ class _Join:
     def interval(self) -> Source:
         """Add a join of streams whose event times are within bounds of each other."""
         lower, upper = self.conditions.bounds
-        if lower is None or upper is None:
-            missing = "upper" if upper is None else "lower"
-            what = f"the join has no {missing} bound of the event times, so its state would grow without end"
-            raise refuse(self.place, what, _REGULAR)
+        assert lower is not None
+        assert upper is not None
         bounds = [f"{'-' if bound < 0 else ''}{duration_text(abs(bound))}" for bound in (lower, upper)]
         left, right = (self._with_time(relation) for relation in (self.source.relation, self.right))
         timed = replace(self, source=replace(self.source, relation=left), right=right)
         return timed._add({"within": bounds})
 
+    def filtered(self, where: list[exp.Expr]) -> _Join:
+        """Add filters of both sides before the join, so that it does not keep rows that cannot match.
+
+        Conditions of `WHERE` that it uses are removed from the list.
+        """
+        step = self
+        if self.side in ("inner", "left", "semi", "anti"):
+            own = [
+                condition
+                for condition in where
+                if self._owners(condition) - {self.name} == self._owners(condition)
+            ]
+            step = step._filter_left([condition for condition in own if self._owners(condition)], where)
+        if self.side == "inner":
+            step = step._filter_right([c for c in where if self._owners(c) == {self.name}], where)
+        if self.side in ("inner", "left", "semi", "anti"):
+            others = list(step.conditions.others)
+            step = step._filter_right([c for c in others if self._owners(c) == {self.name}], others)
+            step = replace(step, conditions=replace(step.conditions, others=tuple(others)))
+        return step
+
+    def with_shared(self, columns: list[str], joined: Source) -> Source:
+        """Return the result of the join with the columns of `USING`, which both sides have."""
+        from sqlglot import expressions as exp
+
+        if not columns or self.side in ("semi", "anti"):
+            return joined
+        merged = dict(joined.scope.merged)
+        for column in columns:
+            own = merged.get(column.lower()) or joined.scope.text(_equal(column, self.source.scope, "").this)
+            other = joined.scope.text(exp.column(column, self.name))
+            merged[column.lower()] = {"right": other, "full": f"coalesce({own}, {other})"}.get(self.side, own)
+        return replace(joined, scope=replace(joined.scope, merged=merged))
+
+    def _owners(self, condition: exp.Expr) -> set[str | None]:
+        return {None} if has_subquery(condition) else _owners(condition, self.both)
+
+    def _filter_left(self, conditions: list[exp.Expr], used: list[exp.Expr]) -> _Join:
+        source = self.source
+        if not conditions or source.relation.replaces or source.relation.window is not None:
+            return self
+        ref = self._add_step(
+            "where", {"from": source.relation.ref, "where": self.builder.all_of(source.scope, conditions)}
+        )
+        used[:] = [condition for condition in used if condition not in conditions]
+        return replace(self, source=source.with_relation(replace(source.relation, ref=ref)))
+
+    def _filter_right(self, conditions: list[exp.Expr], used: list[exp.Expr]) -> _Join:
+        right = self.right
+        if not conditions or right.replaces or right.window is not None:
+            return self
+        scope = Scope.of(self.name, right, self.place)
+        ref = self._add_step("where", {"from": right.ref, "where": self.builder.all_of(scope, conditions)})
+        used[:] = [condition for condition in used if condition not in conditions]
+        return self._with_right(replace(right, ref=ref))
+
+    def _with_right(self, right: Relation) -> _Join:
+        both = replace(self.both, relations={**self.both.relations, self.name: right})
+        return replace(self, right=right, both=both)
+
     def regular(self) -> Source:
-        """Add a join of the current rows of both sides; the right one is a table."""
-        if self.right.changes != "table" or self.conditions.others or self.side in ("semi", "anti"):
-            raise refuse(self.place, "a join of streams without bounds keeps all rows for ever", _REGULAR)
-        joined = self._add({"at": "live"})
-        return joined.with_relation(replace(joined.relation, changes="table", times=(), marked=True))
+        """Add a join of the current rows of both sides, whose event times are ordinary columns after it."""
+        step = self._with_plain_columns()
+        omits = step.side in ("semi", "anti")
+        if step.right.columns is None or (step.source.relation.columns is None and not omits):
+            raise refuse(self.place, "the columns of one side are not known", _NAMED)
+        joined = step._add({"at": "live"})
+        scope = joined.scope
+        relations = {
+            name: replace(known, times=(), clock=(), window=None) for name, known in scope.relations.items()
+        }
+        relation = replace(joined.relation, changes="table", times=(), marked=True, side_outputs={})
+        return replace(joined, relation=relation, scope=replace(scope, relations=relations))
+
+    def _with_plain_columns(self) -> _Join:
+        """Return the join of sides whose computed columns, such as `window_start`, are columns."""
+        step = self
+        if self.right.formulas:
+            right = self._plain(self.right, Scope.of(self.name, self.right, self.place))
+            step = step._with_right(right)
+        names = list(self.source.scope.relations)
+        if self.source.relation.formulas and len(names) == 1:
+            left = self._plain(self.source.relation, self.source.scope)
+            step = replace(
+                step, source=replace(self.source, relation=left, scope=Scope.of(names[0], left, self.place))
+            )
+            both = {**step.both.relations, names[0]: left}
+            step = replace(step, both=replace(step.both, relations=both))
+        return step
+
+    def _plain(self, relation: Relation, scope: Scope) -> Relation:
+        selected = dict(scope.star())
+        marked = {CHANGE: CHANGE} if relation.marked else {}
+        ref = self._add_step("select", {"from": relation.ref, "select": {**selected, **marked}})
+        bounds = windows.selected_bounds(relation.bounds, {text: name for name, text in selected.items()})
+        return replace(relation, ref=ref, columns=tuple(selected), formulas={}, windowed=False, bounds=bounds)
 
     def with_version(self, version: exp.Expr) -> Source:
         """Add a join with a table as of a time: `FOR SYSTEM_TIME AS OF`."""
@@ -211,9 +361,6 @@ class _Join:
         if self.side not in ("inner", "left"):
             what = f"a {self.side} join with a version of a table is not supported"
             raise refuse(self.place, what, "use JOIN or LEFT JOIN")
-        if self.conditions.others:
-            what = "a left join with a version of a table has equal columns only"
-            raise refuse(self.place, what, "filter the table in a view before the join")
         by_clock = (isinstance(at, exp.Anonymous) and at.name.lower() == "proctime") or (
             isinstance(at, exp.Column)
             and any(relation.is_clock(at.name) for relation in self.source.scope.relations.values())
@@ -223,28 +370,69 @@ class _Join:
         if self.right.changes != "table":
             hint = "declare it with CREATE TABLE and a PRIMARY KEY"
             raise refuse(self.place, f"`{self.name}` is not a table", hint)
+        if self.source.relation.changes == "table":
+            if not by_clock:
+                what = "a join of rows that change with a version of a table is not supported"
+                raise refuse(self.place, what, "join the current rows: leave out FOR SYSTEM_TIME AS OF")
+            return self.regular()  # the rows of both sides change, so the results follow both
         return self._add({"at": "arrival" if by_clock else "event_time"})
 
     def in_window(self) -> Source:
-        """Add a join of rows in the same window."""
-        left, right, pairs = self.source.relation, self.right, self.conditions.pairs
-        if left.window is None or right.window is None:
-            what = "a join of aggregates on equal windows is not supported"
-            raise refuse(self.place, what, "join the rows in windows, then group")
-        if left.window != right.window:
-            hint = "use the same window function on both sides"
-            raise refuse(self.place, "the two sides have different windows", hint)
-        if any(of_left != of_right for of_left, of_right in pairs):
-            right = self._with_names(right, {of_right: of_left for of_left, of_right in pairs})
-        keys = [of_left for of_left, _ in pairs]
-        columns, renames = _merge(self.source, self.name, right, set(keys))
-        if self.conditions.others or renames or not keys:
-            what = "a window join has equal columns only, and no name twice"
-            raise refuse(self.place, what, "rename columns in a view first")
-        entry = {"from": left.ref, "key_by": keys, "window": left.window.document}
-        step = self._add_step("join", {**entry, "join": {"with": right.ref, "how": self.side}})
-        relation = Relation(step, (*columns, "window"), formulas=WINDOW_FORMULAS, windowed=True)
-        return replace(self.source, relation=relation, scope=self._scope(right, {}))
+        """Add a join of rows that carry the same window."""
+        step = self._with_plain_columns()
+        left, right, same = step.source.relation, step.right, self.conditions.same_window
+        assert same is not None
+        if left.columns is None or right.columns is None:
+            raise refuse(self.place, "the columns of one side are not known", _NAMED)
+        compared = {"start": same[0], "end": same[1]}
+        compared = {role: self._plain_pair(pair, step) for role, pair in compared.items()}
+        equal = [self._plain_pair(pair, step) for pair in self.conditions.pairs]
+        names = {pair: f"join_key{n + 1}" for n, pair in enumerate(equal)}
+        names |= {pair: f"join_{role}" for role, pair in compared.items()}
+        names = {pair: name for pair, name in names.items() if pair[0] != pair[1]}
+        left_ref, right_ref = left.ref, right.ref
+        if names:
+            added = [{name: pair[side] for pair, name in names.items()} for side in (0, 1)]
+            left_ref = step._add_step("with_columns", {"from": left_ref, "with_columns": added[0]})
+            right_ref = step._add_step("with_columns", {"from": right_ref, "with_columns": added[1]})
+        bounds = {role: names.get(pair, pair[0]) for role, pair in compared.items()}
+        keys = [names.get(pair, pair[0]) for pair in equal]
+        join: dict[str, Any] = {"with": right_ref, "how": self.side}
+        columns, renames = left.columns, dict[str, str]()
+        if self.side not in ("semi", "anti"):
+            columns, renames = _merge(step.source, self.name, right, set())
+        join["select"] = {column: f"left.{quote(column)}" for column in left.columns}
+        if self.side not in ("semi", "anti"):
+            join["select"] |= {renames.get(c, c): f"right.{quote(c)}" for c in right.columns}
+        if self.conditions.others:
+            sides = step._sides()
+            text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
+            join["where"] = Placed(text, sides.place_of(self.conditions.others[0]))
+        entry: dict[str, Any] = {"from": left_ref, **({"key_by": keys} if keys else {})}
+        entry |= {"window": {"attached": bounds}, "join": join}
+        ref = step._add_step("join", entry)
+        carried = dict(left.bounds)
+        if self.side not in ("semi", "anti"):
+            carried |= {
+                quote(renames.get(c, c)): right.bounds[quote(c)]
+                for c in right.columns
+                if quote(c) in right.bounds
+            }
+        joined = Relation(
+            ref,
+            (*columns, "window"),
+            times=left.times,
+            windowed=True,
+            bounds=carried,
+            side_outputs={"late": ref},
+        )
+        return replace(step.source, relation=joined, scope=step._scope(right, renames))
+
+    def _plain_pair(self, pair: tuple[str, str], step: _Join) -> tuple[str, str]:
+        """Return a pair of expressions in terms of the columns that replace computed ones."""
+        sides = ((self.source.relation, step.source.relation), (self.right, step.right))
+        left, right = (_renamed(text, *relations) for text, relations in zip(pair, sides, strict=True))
+        return left, right
 
     def _look_up(self, options: Mapping[str, Any]) -> Source:
         """Add a lookup; its key columns have the same names on both sides."""
@@ -268,8 +456,11 @@ class _Join:
 
     def _add(self, options: Mapping[str, Any]) -> Source:
         """Add the step of a join, whose columns get names of their own if both sides have them."""
+        if not self.conditions.pairs and options.get("at") != "live":
+            hint = "add a condition such as ON a.id = b.id"
+            raise refuse(self.place, "the join has no equal columns", hint)
         left_ref, right_ref, on = self._keys()
-        join: dict[str, Any] = {"with": right_ref, "on": on, "how": self.side, **options}
+        join: dict[str, Any] = {"with": right_ref, **({"on": on} if on else {}), "how": self.side, **options}
         relation, columns = self.source.relation, tuple(self.source.relation.columns or ())
         renames: dict[str, str] = {}
         if self.side not in ("semi", "anti"):
@@ -299,7 +490,8 @@ class _Join:
         if self.side not in ("semi", "anti"):
             relations[self.name] = right
         renamed = {(self.name, column): new for column, new in renames.items()}
-        return Scope(relations, {**self.source.scope.renamed, **renamed}, self.place)
+        names = {**self.source.scope.renamed, **renamed}
+        return replace(self.source.scope, relations=relations, renamed=names, place=self.place)
 
     def _sides(self) -> Scope:
         """Return the names in a condition of a join, over `left` and `right`."""
@@ -312,9 +504,6 @@ class _Join:
     def _keys(self) -> tuple[str, str, dict[str, str]]:
         """Return both inputs and the pairs of their key columns; an expression becomes a column first."""
         pairs = self.conditions.pairs
-        if not pairs:
-            hint = "add a condition such as ON a.id = b.id"
-            raise refuse(self.place, "the join has no equal columns", hint)
         left_ref, left = self._as_columns(self.source.relation, [of_left for of_left, _ in pairs])
         right_ref, right = self._as_columns(self.right, [of_right for _, of_right in pairs])
         return left_ref, right_ref, dict(zip(left, right, strict=True))
@@ -340,6 +529,14 @@ class _Join:
         name = self.builder.draft.new_name(self.builder.name, verb)
         self.builder.queries.add(name, self.place, entry)
         return name
+
+
+def _renamed(text: str, before: Relation, after: Relation) -> str:
+    """Return an expression with the columns that replace the computed ones of a relation."""
+    for name, formula in before.formulas.items():
+        if name not in after.formulas:
+            text = text.replace(formula, quote(name)) if formula == text else text
+    return text
 
 
 def _prefixed(relation: Relation, side: str, scope: Scope, name: str) -> Relation:

@@ -311,7 +311,7 @@ class _ScriptBuilder:
         ]
         self._inserts[sink].append(name)
         self._failed.add(sink)
-        relation = self._queries.build(name, insert.query, insert.sink.where)
+        relation = self._queries.build(name, insert.query, insert.sink.where, positional=bool(columns))
         self._check_rows(create, relation, insert.sink.where)
         self._failed.discard(sink)
         if columns and relation.columns is not None:

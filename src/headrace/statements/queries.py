@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import joins, ranks, row_patterns, windows
+from headrace.statements import joins, over, ranks, row_patterns, subqueries, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
-from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.statements.relations import WINDOW_BOUNDS, WINDOW_FORMULAS, Relation, quote
 from headrace.statements.scope import Scope
 from headrace.statements.syntax import Emit, Select, parse_query
 from headrace.statements.tokens import Script
@@ -33,8 +33,10 @@ class QueryBuilder:
         self.draft = draft
         self.catalog = catalog
 
-    def build(self, name: str, tokens: Iterable[Token], where: str) -> Relation:
+    def build(self, name: str, tokens: Iterable[Token], where: str, *, positional: bool = False) -> Relation:
         """Add the steps of a query, the last of which is called `name`.
+
+        With `positional` two columns can have the same name: the second gets another.
 
         Raises:
             DocumentError: the query has no steps that give its rows; with reason and rewrite.
@@ -42,9 +44,18 @@ class QueryBuilder:
         tokens = tuple(tokens)
         if row_patterns.is_row_pattern(tokens):
             return row_patterns.build(self, name, tokens, where)
-        return self.query(name, parse_query(self.script, tokens), where, self.catalog)
+        parsed = parse_query(self.script, tokens)
+        return self.query(name, parsed, where, self.catalog, positional=positional)
 
-    def query(self, name: str, query: Select, where: str, catalog: Mapping[str, Relation]) -> Relation:
+    def query(
+        self,
+        name: str,
+        query: Select,
+        where: str,
+        catalog: Mapping[str, Relation],
+        *,
+        positional: bool = False,
+    ) -> Relation:
         """Add the steps of a parsed query."""
         tree, known = query.tree, dict(catalog)
         if (ctes := tree.args.get("with_")) is not None:
@@ -54,7 +65,8 @@ class QueryBuilder:
                 known[cte.alias.lower()] = self.query(
                     inner, replace(query, tree=cte.this, emit=Emit()), place, known
                 )
-        return SelectBuilder(self, name, where, known).build(tree, query.emit)
+        builder = SelectBuilder(self, name, where, known, positional=positional)
+        return builder.build(tree, query.emit)
 
     def add(self, name: str, where: str, entry: Mapping[str, Any]) -> None:
         self.draft.add("steps", name, where, entry)
@@ -63,8 +75,17 @@ class QueryBuilder:
 class SelectBuilder:
     """The steps of one query."""
 
-    def __init__(self, queries: QueryBuilder, name: str, where: str, catalog: Mapping[str, Relation]) -> None:
+    def __init__(
+        self,
+        queries: QueryBuilder,
+        name: str,
+        where: str,
+        catalog: Mapping[str, Relation],
+        *,
+        positional: bool = False,
+    ) -> None:
         self.queries = queries
+        self.positional = positional
         self.draft = queries.draft
         self.name = name
         self.where = where
@@ -100,19 +121,23 @@ class SelectBuilder:
             raise refuse(self.where, "the query reads no stream", "add FROM with a source or a view")
         source = joins.Source.of(*self.relation(clause.this), self.where)
         conditions = joins.conditions_of(tree)
-        for join in tree.args.get("joins") or ():
-            source = joins.build(self, source, join, conditions)
+        all_joins = tree.args.get("joins") or []
+        for number, join in enumerate(all_joins):
+            pushes = not any(later.side.upper() in ("RIGHT", "FULL") for later in all_joins[number + 1 :])
+            source = joins.build(self, source, join, conditions, pushes=pushes)
         for lateral in tree.args.get("laterals") or ():
             source = joins.explode(self, source, lateral)
-        return replace(source, where=conditions)
+        source = replace(source, where=conditions)
+        if any(map(joins.has_subquery, [*conditions, *tree.expressions])):
+            source = windows.assign_source(self, source)
+        return subqueries.apply(self, tree, source)
 
     def relation(self, node: exp.Expr) -> tuple[str, Relation]:
         """Return the name and the relation of an item in `FROM`."""
         from sqlglot import expressions as exp
 
         if node.alias_column_names:
-            hint = "name the columns in the query"
-            raise refuse(self.where, "names of columns after an alias are not supported", hint)
+            return node.alias, self._renamed(node)
         if isinstance(node, exp.Subquery):
             alias = node.alias or "subquery"
             inner = self.draft.new_name(self.name, "query")
@@ -126,6 +151,31 @@ class SelectBuilder:
                 self.where, "this item of FROM cannot be read", "read a source, a view or a subquery"
             )
         return node.alias or node.name, self.table(node)
+
+    def _renamed(self, node: exp.Expr) -> Relation:
+        """Return the relation of an item with the names of its columns: `AS t (a, b)`."""
+        names, plain = node.alias_column_names, node.copy()
+        plain.args["alias"].set("columns", None)
+        _, relation = self.relation(plain)
+        columns = relation.visible()
+        if relation.columns is None or len(names) != len(columns):
+            what = f"{len(names)} names for {len(columns)} columns of `{node.alias}`"
+            raise refuse(self.place_of(node), what, "name the columns in the query")
+        renamed = dict(zip(columns, names, strict=True))
+        selected = {renamed[column]: relation.find(column) or column for column in columns}
+        step = self.draft.new_name(self.name, "select")
+        marked = {CHANGE: CHANGE} if relation.marked else {}
+        self.queries.add(step, self.where, {"from": relation.ref, "select": {**selected, **marked}})
+        return replace(
+            relation,
+            ref=step,
+            columns=tuple(names),
+            formulas={},
+            times=tuple(renamed[time] for time in relation.times if time in renamed),
+            key=tuple(renamed[key] for key in relation.key if key in renamed),
+            windowed=False,
+            side_outputs={},
+        )
 
     def table(self, node: exp.Table) -> Relation:
         """Return the relation of a name."""
@@ -145,27 +195,25 @@ class SelectBuilder:
 
     def select(self, tree: exp.Select, source: joins.Source, emit: Emit) -> Relation:
         """Add the steps of the clauses after `FROM`."""
-        if ranks.over_windows(tree):
-            return ranks.build_over(self, tree, source)
+        if not _is_grouped(tree) or windows.reads_bounds(tree, source):
+            source = windows.assign_source(self, source)
+        if over.has_windows(tree):
+            if emit and not emit.changes:
+                raise refuse(emit.where, "EMIT needs a window to fire", "remove it from the query with OVER")
+            return over.build(self, tree, source)
         entry: dict[str, Any] = {"from": source.relation.ref}
         if source.where and source.relation.replaces:
             raise refuse(self.where, _STALE, "add RETRACTING to EMIT of the view")
         if source.where:
             entry["where"] = self.all_of(source.scope, source.where)
-        group = tree.args.get("group")
-        if group is not None or any(is_aggregate(part) for item in tree.expressions for part in item.walk()):
+        if _is_grouped(tree):
             return self._aggregate(tree, source, entry, emit)
         if emit and not emit.changes:
             raise refuse(emit.where, "EMIT needs a window to fire", "group by a window, or remove it")
-        if source.relation.window is not None:
-            raise refuse(
-                self.where,
-                "a window function without GROUP BY is not supported",
-                "group by window_start and window_end",
-            )
-        return self._project(tree, source, entry)
+        return self.select_columns(tree, source, entry)
 
-    def _project(self, tree: exp.Select, source: joins.Source, entry: dict[str, Any]) -> Relation:
+    def select_columns(self, tree: exp.Select, source: joins.Source, entry: dict[str, Any]) -> Relation:
+        """Add an entry with the selected columns, or the entries of `SELECT DISTINCT`."""
         relation, scope = source.relation, source.scope
         items = self.items(tree, scope)
         if tree.args.get("distinct") is not None:
@@ -194,6 +242,8 @@ class SelectBuilder:
             key=key if all(key) else (),
             marked=relation.marked,
             replaces=relation.replaces,
+            bounds=windows.selected_bounds(relation.bounds, sources),
+            side_outputs=relation.side_outputs if relation.ref.startswith(f"{self.name}:") else {},
         )
 
     def items(self, tree: exp.Select, scope: Scope) -> list[tuple[str, Placed]]:
@@ -210,6 +260,8 @@ class SelectBuilder:
             node = item.this if isinstance(item, exp.Alias) else item
             name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
             result.append((name, Placed(scope.text(node), place)))
+        if self.positional:
+            result = _distinct_names(result)
         names = [name.lower() for name, _ in result]
         for position, name in enumerate(names):
             if name in names[:position]:
@@ -282,6 +334,7 @@ class SelectBuilder:
             changes="table" if updating else "none",
             key=key if all(key) else (),
             replaces=replaces,
+            bounds=windows.selected_bounds(WINDOW_BOUNDS, texts) if grouping.window is not None else {},
             side_outputs=outputs,
         )
 
@@ -352,12 +405,16 @@ class SelectBuilder:
         """Add the steps of an inner query."""
         return SelectBuilder(self.queries, name, self.where, self.catalog).build(tree, Emit())
 
+    def within(self, name: str) -> SelectBuilder:
+        """Return the builder of the steps of an inner query."""
+        return SelectBuilder(self.queries, name, self.where, self.catalog)
+
     def project(self, tree: exp.Select, source: joins.Source, where: list[exp.Expr]) -> Relation:
         """Add the step that selects columns of the rows that satisfy conditions."""
         entry: dict[str, Any] = {"from": source.relation.ref}
         if where:
             entry["where"] = self.all_of(source.scope, where)
-        return self._project(tree, source, entry)
+        return self.select_columns(tree, source, entry)
 
     def place_of(self, node: exp.Expr) -> str:
         return Scope.of("", Relation("", ()), self.where).place_of(node)
@@ -370,10 +427,9 @@ class SelectBuilder:
     def _refuse_clauses(self, tree: exp.Select) -> None:
         from sqlglot import expressions as exp
 
-        if (part := tree.find(exp.TableSample, exp.Pivot, exp.Hint)) is not None:
+        if (part := tree.find(exp.TableSample, exp.Pivot)) is not None:
             raise refuse(self.place_of(part), f"{part.key.upper()} is not supported", "leave it out")
         for key, what in (
-            ("windows", "WINDOW"),
             ("fetch", "FETCH"),
             ("qualify", "QUALIFY"),
             ("sort", "SORT BY"),
@@ -382,14 +438,13 @@ class SelectBuilder:
         ):
             if tree.args.get(key) is not None:
                 raise refuse(self.where, f"{what} is not supported over streams", "use a top-N query")
-        for part in (tree.args.get("where"), tree.args.get("having"), *tree.expressions):
-            subquery = part.find(exp.Subquery, exp.Exists, exp.In) if part is not None else None
-            if subquery is not None and subquery.find(exp.Select) is not None:
-                raise refuse(
-                    self.place_of(subquery),
-                    "a subquery in a condition is not supported over streams",
-                    "join the two streams instead",
-                )
+        having = tree.args.get("having")
+        if having is not None and joins.has_subquery(having):
+            raise refuse(
+                self.place_of(having),
+                "a subquery in HAVING is not supported",
+                "group in a view, and compare its rows with the subquery in WHERE",
+            )
 
     def _refuse_grouping(self, group: exp.Group | None) -> None:
         for key in ("grouping_sets", "cube", "rollup"):
@@ -399,6 +454,33 @@ class SelectBuilder:
                     f"{key.replace('_', ' ').upper()} is not supported",
                     "write one query with GROUP BY for each set, and combine them with UNION ALL",
                 )
+
+
+def _distinct_names(items: list[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
+    """Return the items with a number after a name that an earlier one has."""
+    taken = {name.lower() for name, _ in items}
+    seen: set[str] = set()
+    result = []
+    for name, text in items:
+        new, number = name, 1
+        while new.lower() in seen or (number > 1 and new.lower() in taken):
+            number += 1
+            new = f"{name}_{number}"
+        seen.add(new.lower())
+        result.append((new, text))
+    return result
+
+
+def _is_grouped(tree: exp.Select) -> bool:
+    """Return True if a query has `GROUP BY` or selects aggregates."""
+    selected = (part for item in tree.expressions for part in item.walk())
+    return tree.args.get("group") is not None or any(map(_is_group_aggregate, selected))
+
+
+def _is_group_aggregate(node: exp.Expr) -> bool:
+    from sqlglot import expressions as exp
+
+    return is_aggregate(node) and node.find_ancestor(exp.Window, exp.Query) is None
 
 
 class _Results:

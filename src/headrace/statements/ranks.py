@@ -1,15 +1,16 @@
-"""Top-N, de-duplication, `ORDER BY ... LIMIT` and `OVER` windows."""
+"""Top-N, de-duplication and `ORDER BY ... LIMIT`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.durations import text as duration_text
+from headrace.statements import windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
-from headrace.statements.durations import interval_length
-from headrace.statements.relations import WINDOW_FORMULAS, Relation, quote
+from headrace.statements.relations import Relation, quote
+from headrace.statements.syntax import Emit
 from headrace.steps.facts import CHANGE
 
 if TYPE_CHECKING:
@@ -80,18 +81,17 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
         ],
     )
     partition, order = ranked.window.args.get("partition_by") or [], ranked.window.args.get("order")
-    if any(isinstance(part, exp.Column) and part.name.lower() in WINDOW_FORMULAS for part in partition):
-        raise refuse(
-            builder.where,
-            "top-N per window is not supported",
-            "aggregate with max_by, or collect the rows of the window and sort them",
-        )
     source_name = builder.draft.new_name(builder.name, "query")
     relation = builder.inner(source_name, inner)
     source = Source.of("", relation, builder.where)
     if order is None:
         raise refuse(builder.where, "ROW_NUMBER() needs ORDER BY", "such as ORDER BY amount DESC")
     keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
+    if (carried := windows.attached(relation, keys.values())) is not None:
+        own = {name: text for name, text in keys.items() if text not in carried[1]}
+        first = _first_of_windows(builder, ranked, source, own, carried[0])
+        outer = Source.of(tree.args["from_"].this.alias or "", first, builder.where)
+        return builder.select(tree, replace(outer, where=list(ranked.others)), Emit())
     step, relation = _top_n(builder, source, order, ranked.n, keys)
     columns = tuple(dict.fromkeys((*keys, *(relation.columns or ()))))
     table = Relation(
@@ -99,6 +99,39 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
     )
     outer = Source.of(tree.args["from_"].this.alias or "", table, builder.where)
     return builder.project(tree, outer, list(ranked.others))
+
+
+def _first_of_windows(
+    builder: SelectBuilder,
+    ranked: Ranked,
+    source: Source,
+    own: Mapping[str, str],
+    window: Mapping[str, Any],
+) -> Relation:
+    """Add the step that emits the first rows of each window when it closes."""
+    relation = source.relation
+    step = builder.draft.new_name(builder.name, "top_n")
+    entry: dict[str, Any] = {"from": relation.ref, **({"key_by": own} if own else {}), "window": window}
+    order = Placed(_order_by(source, ranked.window.args["order"]), builder.where)
+    builder.queries.add(step, builder.where, {**entry, "top_n": {"n": ranked.n, "order_by": order}})
+    columns = relation.columns
+    return replace(
+        relation,
+        ref=step,
+        columns=None if columns is None else tuple(dict.fromkeys((*own, *columns))),
+        formulas={**relation.formulas, ranked.rank: "rank"},
+        changes="none",
+        side_outputs={"late": step},
+    )
+
+
+def _order_by(source: Source, order: exp.Order) -> str:
+    """Return the text of `ORDER BY`, with nulls where the query has them first or last."""
+    items = []
+    for item in order.expressions:
+        direction = " desc" if item.args.get("desc") else ""
+        items.append(f"{source.scope.text(item.this)}{direction}")
+    return ", ".join(items)
 
 
 def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
@@ -131,79 +164,12 @@ def _top_n(
     relation = source.relation
     if relation.columns is None:
         raise refuse(builder.where, "top-N needs a query with known columns", "name the columns")
-    order_by = ", ".join(
-        f"{source.scope.text(item.this)}{' desc' if item.args.get('desc') else ''}"
-        for item in order.expressions
-    )
+    order_by = _order_by(source, order)
     step = builder.draft.new_name(builder.name, "top_n")
     entry: dict[str, Any] = {"from": relation.ref, "key_by": keys or {_EVERYTHING: "1"}}
     entry["top_n"] = {"n": n, "order_by": Placed(order_by, builder.where)}
     builder.queries.add(step, builder.where, entry)
     return step, relation
-
-
-def over_windows(tree: exp.Select) -> bool:
-    """Return True if a query selects an `OVER` window."""
-    from sqlglot import expressions as exp
-
-    return any(item.find(exp.Window) is not None for item in tree.expressions)
-
-
-def build_over(builder: SelectBuilder, tree: exp.Select, source: Source) -> Relation:
-    """Add the trailing window of `OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN ...)`."""
-    from sqlglot import expressions as exp
-
-    windows = [window for item in tree.expressions for window in item.find_all(exp.Window)]
-    first = windows[0]
-    place = source.scope.place_of(first)
-    same = {
-        (str(w.args.get("partition_by")), str(w.args.get("order")), str(w.args.get("spec"))) for w in windows
-    }
-    spec, order = first.args.get("spec"), first.args.get("order")
-    length = (
-        interval_length(spec.args.get("start"))
-        if spec is not None and spec.args.get("kind") == "RANGE"
-        else None
-    )
-    ordered = order.expressions[0].this if order is not None and len(order.expressions) == 1 else None
-    by_time = isinstance(ordered, exp.Column) and source.relation.is_time(ordered.name)
-    current = spec is not None and str(spec.args.get("end")) in ("CURRENT ROW", "None")
-    if length is None or not by_time or len(same) > 1 or not current:
-        raise refuse(
-            place,
-            "this OVER window is not supported",
-            "supported: ORDER BY the event time RANGE BETWEEN INTERVAL ... PRECEDING AND CURRENT ROW",
-        )
-    partition = first.args.get("partition_by") or []
-    keys = {_name(part, number): source.scope.text(part) for number, part in enumerate(partition)}
-    aggregates: dict[str, Placed] = {}
-
-    def replaced(part: exp.Expr) -> str | None:
-        if not isinstance(part, exp.Window):
-            return None
-        name = f"aggregate{len(aggregates) + 1}"
-        aggregates[name] = Placed(source.scope.text(part.this), place)
-        return name
-
-    selected: dict[str, Placed] = {}
-    for number, item in enumerate(tree.expressions):
-        if isinstance(item, exp.Star):
-            selected |= {name: Placed(text, place) for name, text in source.scope.star()}
-            continue
-        node = item.this if isinstance(item, exp.Alias) else item
-        name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
-        selected[name] = Placed(source.scope.text(node, replaced), source.scope.place_of(item))
-    entry: dict[str, Any] = {"from": source.relation.ref}
-    if source.where:
-        entry["where"] = builder.all_of(source.scope, source.where)
-    if keys:
-        entry["key_by"] = keys
-    # RANGE includes the row exactly at the lower bound, a trailing window does not.
-    entry["window"] = {"trailing": duration_text(length + 1)}
-    entry["aggregate"] = aggregates
-    entry["select"] = selected
-    builder.queries.add(builder.name, builder.where, entry)
-    return Relation(builder.name, tuple(selected), side_outputs={"late": builder.name})
 
 
 def _name(node: exp.Expr, number: int) -> str:

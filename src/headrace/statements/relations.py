@@ -16,6 +16,8 @@ class Window:
     document: Mapping[str, Any]
     """The window in a document: `{"tumbling": "10 minutes"}`."""
     session: bool = False
+    keys: tuple[tuple[str, str], ...] = ()
+    """Names and expressions of the columns that sessions are separate for."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,12 @@ class Relation:
     """The window function of `FROM TUMBLE(...)`, until a `GROUP BY` uses it."""
     windowed: bool = False
     """True for panes: rows with the column `window`."""
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """The expressions that hold the bounds of the window of a row, each with `start`, `end` or `time`."""
     lookup: Mapping[str, Any] | None = None
     """The options of a lookup in the table, if its connector can be looked up in."""
+    hidden: bool = False
+    """True for the result of a subquery, whose columns `select *` leaves out."""
     side_outputs: Mapping[str, str] = field(default_factory=dict)
     """The side outputs by name, each with the entry that has it."""
 
@@ -70,6 +76,12 @@ class Relation:
         return name.lower() in {clock.lower() for clock in self.clock}
 
 
+WINDOW_BOUNDS = {
+    "window.start": "start",
+    "window.end": "end",
+    "window.end - interval 1 millisecond": "time",
+}
+"""The bounds of rows with the column `window`."""
 WINDOW_FORMULAS = {
     "window_start": "window.start",
     "window_end": "window.end",

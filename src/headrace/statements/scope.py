@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from headrace.errors import did_you_mean, nearest
@@ -33,6 +33,8 @@ class Scope:
     renamed: Mapping[tuple[str, str], str]
     """The columns of a joined row, by relation and column, if they are not called as in the relation."""
     place: str
+    merged: Mapping[str, str] = field(default_factory=dict)
+    """The columns of `USING`, in lower case, with their expressions: they belong to both sides of a join."""
 
     @classmethod
     def of(cls, name: str, relation: Relation, place: str) -> Scope:
@@ -44,33 +46,53 @@ class Scope:
         Raises:
             DocumentError: no relation has it, or several have.
         """
-        name, table = column.name, column.table
-        relation_name = next((known for known in self.relations if known.lower() == table.lower()), None)
-        if table and relation_name is not None:
+        first, *rest = (part.name for part in column.parts)
+        relation_name = self._relation_of(column)
+        if relation_name is not None:
+            name, *fields = rest
             expression = self._in(relation_name, name)
             if expression is None:
-                raise self._unknown(column, f"{table}.{name}", self.relations[relation_name].visible())
-            return expression
-        if table:  # a field of a column: window.start
-            return f"{self._any(table, column)}.{quote(name)}"
-        return self._any(name, column)
+                raise self._unknown(column, f"{first}.{name}", self.relations[relation_name].visible())
+            return ".".join([expression, *map(quote, fields)])
+        return ".".join([self._any(first, column), *map(quote, rest)])  # fields: window.start
+
+    def knows(self, column: exp.Column) -> bool:
+        """Return True if a relation of this scope has the column."""
+        relation_name = self._relation_of(column)
+        if relation_name is not None:
+            return self._in(relation_name, column.parts[1].name) is not None
+        return any(self._in(known, column.parts[0].name) is not None for known in self.relations)
+
+    def _relation_of(self, column: exp.Column) -> str | None:
+        """Return the relation that qualifies a column, if any."""
+        first, *rest = (part.name.lower() for part in column.parts)
+        return next((known for known in self.relations if rest and known.lower() == first), None)
 
     def owner(self, column: exp.Column) -> str | None:
         """Return the relation that a column belongs to; None if it is unknown or not certain."""
-        if column.table:
-            names = [known for known in self.relations if known.lower() == column.table.lower()]
-        else:
-            names = [known for known in self.relations if self._in(known, column.name) is not None]
+        if (qualified := self._relation_of(column)) is not None:
+            return qualified
+        name = column.parts[0].name
+        names = [known for known in self.relations if self._in(known, name) is not None]
         return names[0] if len(names) == 1 else None
 
     def star(self, table: str = "") -> list[tuple[str, str]]:
         """Return names and expressions of all columns, or of those of one relation."""
-        names = [known for known in self.relations if not table or known.lower() == table.lower()]
-        return [
+        names = [
+            known
+            for known, relation in self.relations.items()
+            if (known.lower() == table.lower() if table else not relation.hidden)
+        ]
+        items = [
             (column, self._in(name, column) or quote(column))
             for name in names
             for column in self.relations[name].visible()
         ]
+        if table:
+            return items
+        shared = {column.lower(): column for column, _ in reversed(items) if column.lower() in self.merged}
+        first = [(column, self.merged[key]) for key, column in reversed(shared.items())]
+        return [*first, *(item for item in items if item[0].lower() not in self.merged)]
 
     def text(self, node: exp.Expr, replace: Callable[[exp.Expr], str | None] | None = None) -> str:
         """Return an expression in Spark SQL with the columns of this scope.
@@ -119,6 +141,8 @@ class Scope:
         return quote(self.renamed[key]) if key is not None else self.relations[relation].find(name)
 
     def _any(self, name: str, column: exp.Column) -> str:
+        if name.lower() in self.merged:
+            return self.merged[name.lower()]
         expressions = {known: text for known in self.relations if (text := self._in(known, name)) is not None}
         certain = {
             k: t for k, t in expressions.items() if self.relations[k].columns is not None

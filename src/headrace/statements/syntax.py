@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
 
 _MODES = ("DISCARDING", "ACCUMULATING", "RETRACTING")
+PARTITION_KEYS = "partition_keys"
+"""The function that stands for `PARTITION BY` after the input of a window function."""
+_AFTER_KEYS = ([",", "DESCRIPTOR"], [",", "TIMECOL"])
 _AS_NAMES = {"WINDOW", "SESSION", "LIMIT", "OFFSET", "CUMULATE"}
 """Words that are columns or functions where sqlglot expects a clause."""
 
@@ -62,7 +65,7 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
         what = f"expected a query, got `{tokens[0].text}`"
         raise DocumentError([Problem(script.place(tokens[0]), what, "such as SELECT * FROM tx")])
     body, emit = _split_emit(script, list(tokens))
-    words = _prepare(script, move_within(script, body))
+    words = _prepare(script, move_within(script, _move_keys(body)))
     try:
         trees = Dialect.get_or_raise("spark").parser().parse(words, script.text)
     except ParseError as error:
@@ -108,10 +111,36 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
     return words
 
 
-def _copy(token: Token, kind: object) -> Token:
+def _move_keys(tokens: list[Token]) -> list[Token]:
+    """Return tokens with an argument `partition_keys(k)` for `TABLE bid PARTITION BY k` in window functions."""
+    from sqlglot import TokenType
+
+    words = [token.text.upper() for token in tokens]
+    for number, word in enumerate(words):
+        if word != "PARTITION" or words[number + 1 : number + 2] != ["BY"] or "TABLE" not in words[:number]:
+            continue
+        table = number - 1 - words[number - 1 :: -1].index("TABLE")
+        end = next((n for n in range(number, len(words)) if words[n : n + 2] in _AFTER_KEYS), None)
+        if words[table - 1] not in ("(", ">") or number - table > 4 or end is None:
+            continue
+        keys, mark = tokens[number + 2 : end], tokens[number]
+        if keys and keys[0].text == "(" and keys[-1].text == ")":
+            keys = keys[1:-1]
+        opened = [
+            _copy(mark, TokenType.COMMA, ","),
+            _copy(mark, TokenType.VAR, PARTITION_KEYS),
+            _copy(mark, TokenType.L_PAREN, "("),
+        ]
+        closed = [_copy(mark, TokenType.R_PAREN, ")")]
+        return _move_keys([*tokens[:number], *opened, *keys, *closed, *tokens[end:]])
+    return tokens
+
+
+def _copy(token: Token, kind: object, text: str = "") -> Token:
     from sqlglot.tokenizer_core import Token as Kind
 
-    return Kind(kind, token.text, token.line, token.col, token.start, token.end, token.comments)  # type: ignore[arg-type]
+    place = (token.line, token.col, token.start, token.end, token.comments)
+    return Kind(kind, text or token.text, *place)  # type: ignore[arg-type]
 
 
 def _split_emit(script: Script, tokens: list[Token]) -> tuple[list[Token], Emit]:

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
+from headrace.sql.shape import is_aggregate
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
-from headrace.statements.relations import WINDOW_FORMULAS, Relation, Window, quote
+from headrace.statements.relations import WINDOW_BOUNDS, WINDOW_FORMULAS, Relation, Window, quote
+from headrace.statements.scope import Scope
+from headrace.statements.syntax import PARTITION_KEYS
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
     from headrace.statements.joins import Source
     from headrace.statements.queries import SelectBuilder
-    from headrace.statements.scope import Scope
 
-_TABLE_FUNCTIONS = {"tumble": 1, "hop": 2, "session": 1, "cumulate": 2}
-"""Window functions, with the number of their durations."""
+_LENGTHS = {
+    "tumble": ("size",),
+    "hop": ("slide", "size"),
+    "session": ("gap",),
+    "cumulate": ("step", "size"),
+}
+"""Window functions, with the names of their durations."""
 _GROUP_FUNCTIONS = ("tumble", "hop", "session", "window", "session_window")
 _AZURE = {"tumblingwindow": "tumble", "hoppingwindow": "hop", "sessionwindow": "session"}
-_PARTS = {"start": "window_start", "end": "window_end", "rowtime": "window_time"}
+_PARTS = {
+    "start": "window_start",
+    "end": "window_end",
+    "rowtime": "window_time",
+    "proctime": "window_time",
+}
+_FORMULA_OF = {role: text for text, role in WINDOW_BOUNDS.items()}
 _EXAMPLE = "such as TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '10' MINUTES)"
 
 
@@ -32,22 +45,146 @@ def table_function(builder: SelectBuilder, call: exp.Func) -> tuple[str, Relatio
 
     name = call.name.lower()
     place = builder.place_of(call)
-    if name not in _TABLE_FUNCTIONS:
+    if name not in _LENGTHS:
         raise refuse(place, f"unknown table function `{call.name}`", "use TUMBLE, HOP, SESSION or CUMULATE")
-    arguments = [_argument(item) for item in call.expressions]
-    if len(arguments) < 2 or not isinstance(arguments[0], exp.Column):
-        raise refuse(place, f"expected a stream and a column in {call.name.upper()}", _EXAMPLE)
-    table = exp.Table(this=arguments[0].this, db=arguments[0].args.get("table"))
-    table.meta.update(arguments[0].this.meta)
+    arguments = _Arguments.of(name, call.expressions, place)
+    table = exp.Table(this=arguments.data.this, db=arguments.data.args.get("table"))
+    table.meta.update(arguments.data.this.meta)
     relation = builder.table(table)
-    column = _descriptor(arguments[1])
-    if column is None:
-        raise refuse(place, f"expected DESCRIPTOR(column) in {call.name.upper()}", _EXAMPLE)
-    window = _window(name, arguments[2:], place)
-    relation = timed_by(builder, relation, column, builder.place_of(arguments[1]))
+    scope = Scope.of(table.name, relation, place)
+    keys = tuple((_column_name(key, n), scope.text(key)) for n, key in enumerate(arguments.keys))
+    if keys and name != "session":
+        keys = ()  # windows of fixed bounds are the same for all keys
+    relation = timed_by(builder, assign(builder, relation), arguments.column, place)
     return table.name, replace(
-        relation, window=Window(window, name == "session"), formulas={**relation.formulas, **WINDOW_FORMULAS}
+        relation,
+        window=Window(_window(name, arguments.lengths, place), name == "session", keys),
+        formulas={**relation.formulas, **WINDOW_FORMULAS},
+        bounds=WINDOW_BOUNDS,
     )
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """The arguments of a window function in `FROM`, by position or by name."""
+
+    data: exp.Column
+    column: str
+    lengths: list[exp.Expr]
+    keys: tuple[exp.Expr, ...]
+
+    @classmethod
+    def of(cls, function: str, items: list[exp.Expr], place: str) -> _Arguments:
+        from sqlglot import expressions as exp
+
+        keys: tuple[exp.Expr, ...] = ()
+        named: dict[str, exp.Expr] = {}
+        plain: list[exp.Expr] = []
+        for item in items:
+            if isinstance(item, exp.Anonymous) and item.name.lower() == PARTITION_KEYS:
+                keys = tuple(item.expressions)
+            elif isinstance(item, exp.Kwarg | exp.PropertyEQ):
+                named[item.this.name.lower()] = item.expression
+            else:
+                plain.append(item)
+        for name in ("data", "timecol", *_LENGTHS[function], "offset"):
+            if name in named:
+                plain.append(named.pop(name))
+        if named:
+            known = ", ".join(("DATA", "TIMECOL", *_LENGTHS[function], "OFFSET")).upper()
+            what = f"unknown argument `{next(iter(named)).upper()}` of {function.upper()}"
+            raise refuse(place, what, f"the arguments are {known}")
+        if len(plain) < 2 or not isinstance(plain[0], exp.Column):
+            raise refuse(place, f"expected a stream and a column in {function.upper()}", _EXAMPLE)
+        column = _descriptor(plain[1])
+        if column is None:
+            raise refuse(place, f"expected DESCRIPTOR(column) in {function.upper()}", _EXAMPLE)
+        return cls(plain[0], column, plain[2:], keys)
+
+
+def assign(builder: SelectBuilder, relation: Relation) -> Relation:
+    """Return the rows of a window function with their window, if no `GROUP BY` has used it."""
+    window = relation.window
+    if window is None:
+        return relation
+    step = builder.draft.new_name(builder.name, "assign_window")
+    entry: dict[str, Any] = {"from": relation.ref}
+    if window.keys:
+        entry["key_by"] = dict(window.keys)
+    builder.queries.add(step, builder.where, {**entry, "assign_window": window.document})
+    columns = None if relation.columns is None else (*relation.columns, "window")
+    outputs = {"late": step} if window.session else {}
+    return replace(
+        relation,
+        ref=step,
+        columns=columns,
+        times=("window_time",),
+        clock=(),
+        window=None,
+        windowed=True,
+        side_outputs=outputs,
+    )
+
+
+def assign_source(builder: SelectBuilder, source: Source) -> Source:
+    """Return what a query reads with the windows of its rows."""
+    relation = assign(builder, source.relation)
+    if relation is source.relation:
+        return source
+    scope = source.scope
+    relations = {
+        name: replace(known, **_assigned(relation)) if known.window is not None else known
+        for name, known in scope.relations.items()
+    }
+    return replace(source, relation=relation, scope=replace(scope, relations=relations))
+
+
+def _assigned(relation: Relation) -> dict[str, Any]:
+    names = ("ref", "columns", "times", "clock", "window", "windowed")
+    return {name: getattr(relation, name) for name in names}
+
+
+def reads_bounds(tree: exp.Select, source: Source) -> bool:
+    """Return True if a grouped query reads the window of single rows: in `WHERE`, or inside an aggregate."""
+    from sqlglot import expressions as exp
+
+    if source.relation.window is None:
+        return False
+    group = tree.args.get("group")
+    keys = [item for item in group.expressions if not isinstance(item, exp.Column)] if group else []
+    calls = [
+        part
+        for item in (*tree.expressions, *([tree.args["having"]] if tree.args.get("having") else []))
+        for part in item.walk()
+        if is_aggregate(part)
+    ]
+    columns = [column for part in (*source.where, *keys, *calls) for column in part.find_all(exp.Column)]
+    return any(column.name.lower() in WINDOW_FORMULAS for column in columns)
+
+
+def attached(relation: Relation, texts: Iterable[str]) -> tuple[Mapping[str, Any], set[str]] | None:
+    """Return the window whose bounds are among expressions, and the expressions that belong to it.
+
+    None if the expressions lack the start or the end of the window that rows carry.
+    """
+    roles = {text: relation.bounds[text] for text in texts if text in relation.bounds}
+    found = {role: text for text, role in reversed(roles.items())}
+    if "start" not in found or "end" not in found:
+        return None
+    start, end = found["start"], found["end"]
+    if (start, end) == ("window.start", "window.end"):
+        return {"attached": {}}, set(roles)
+    return {"attached": {"start": start, "end": end}}, set(roles)
+
+
+def selected_bounds(bounds: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the bounds of rows after a projection.
+
+    Args:
+        bounds: the bounds of the rows before it.
+        names: the selected columns, by their expressions.
+    """
+    return {quote(names[text]): role for text, role in bounds.items() if text in names}
 
 
 def timed_by(builder: SelectBuilder, relation: Relation, column: str, place: str) -> Relation:
@@ -80,6 +217,8 @@ class Grouping:
     """The input, whose time is that of the window."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The key of an expression that is grouped by."""
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    """Expressions over the input for bounds of the window that rows carry, with those over the results."""
 
     @classmethod
     def of(cls, builder: SelectBuilder, tree: exp.Select, source: Source) -> Grouping:
@@ -90,8 +229,8 @@ class Grouping:
         window: Mapping[str, Any] | None = None
         keys: list[tuple[str, str]] = []
         texts: dict[str, str] = {}
+        bounds: dict[str, str] = {}
         group = tree.args.get("group")
-        bounds = set()
         for item in group.expressions if group is not None else ():
             node = _selected(item, tree)
             if (spec := _group_window(node, builder, source)) is not None:
@@ -99,28 +238,29 @@ class Grouping:
                     raise refuse(scope.place_of(node), "a query has one window in GROUP BY", "remove one")
                 window, relation = spec
                 source = source.with_relation(relation)
-            elif (
-                relation.window is not None
-                and isinstance(node, exp.Column)
-                and node.name.lower() in WINDOW_FORMULAS
-            ):
-                bounds.add(node.name.lower())
+                continue
+            name, text = _key_name(node, tree, len(keys)), scope.text(node)
+            if text in relation.bounds and isinstance(node, exp.Column):
+                bounds[text] = name
             else:
-                name = _key_name(node, tree, len(keys))
-                text = scope.text(node)
                 keys.append((name, text))
                 texts[text] = name
+        if relation.window is not None and not bounds:
+            raise refuse(
+                builder.where,
+                "the window of the stream is not in GROUP BY",
+                "group by window_start, window_end",
+            )
         if relation.window is not None:
-            if not bounds:
-                raise refuse(
-                    builder.where,
-                    "the window of the stream is not in GROUP BY",
-                    "group by window_start, window_end",
-                )
-            window = relation.window.document
-            if relation.window.session and keys:
-                what = "the sessions of SESSION(...) are those of all rows, not of each key"
-                raise refuse(builder.where, what, "write GROUP BY card, session(ts, INTERVAL '5' MINUTES)")
+            if not relation.window.session or {t for _, t in keys} == {t for _, t in relation.window.keys}:
+                return cls(tuple(keys), relation.window.document, relation.ref, texts)
+            relation = assign(builder, relation)  # the sessions are not those of each group
+        if bounds and window is None and (carried := attached(relation, bounds)) is not None:
+            roles = {text: _FORMULA_OF[relation.bounds[text]] for text in carried[1]}
+            return cls(tuple(keys), carried[0], relation.ref, texts, roles)
+        for text, name in bounds.items():
+            keys.append((name, text))
+            texts[text] = name
         return cls(tuple(keys), window, relation.ref, texts)
 
     def names(self, name: str) -> bool:
@@ -131,7 +271,9 @@ class Grouping:
         """Return an expression that the grouping determines: a key, or a bound of the window."""
         from sqlglot import expressions as exp
 
-        if isinstance(node, exp.Column) and self.window is not None:
+        if isinstance(node, exp.Column) and self.bounds and (text := scope.text(node)) in self.bounds:
+            return self.bounds[text]
+        if isinstance(node, exp.Column) and self.window is not None and not self.bounds:
             if node.name.lower() in WINDOW_FORMULAS:
                 return WINDOW_FORMULAS[node.name.lower()]
             if node.table.lower() in ("window", "session_window") and node.name.lower() in ("start", "end"):
@@ -140,7 +282,7 @@ class Grouping:
                 return "window"
         if isinstance(node, exp.Func) and self.window is not None:
             function, _, part = node.name.lower().partition("_")
-            if function in _TABLE_FUNCTIONS and part in _PARTS:
+            if function in _LENGTHS and part in _PARTS:
                 return WINDOW_FORMULAS[_PARTS[part]]
         name = self.texts.get(scope.text(node)) if self._may_be_key(node) else None
         return quote(name) if name is not None else None
@@ -182,10 +324,10 @@ def _group_window(
 
 def _window(kind: str, arguments: list[exp.Expr], place: str) -> dict[str, Any]:
     lengths = [_length(item, place) for item in arguments]
-    if len(lengths) not in (_TABLE_FUNCTIONS[kind], _TABLE_FUNCTIONS[kind] + 1):
+    if len(lengths) not in (len(_LENGTHS[kind]), len(_LENGTHS[kind]) + 1):
         raise refuse(
             place,
-            f"expected {_TABLE_FUNCTIONS[kind]} durations in {kind.upper()}, got {len(lengths)}",
+            f"expected {len(_LENGTHS[kind])} durations in {kind.upper()}, got {len(lengths)}",
             _EXAMPLE,
         )
     return _spec(kind, lengths, place)
@@ -193,26 +335,24 @@ def _window(kind: str, arguments: list[exp.Expr], place: str) -> dict[str, Any]:
 
 def _spec(kind: str, lengths: list[int], place: str) -> dict[str, Any]:
     """Return a window in a document; `HOP` and `CUMULATE` have the step first, then the size."""
-    first, *more = (duration_text(length) for length in lengths)
-    if kind == "tumble":
-        return {"tumbling": {"size": first, **({"offset": more[0]} if more else {})}}
+    number = len(_LENGTHS[kind])
+    first, *more = (duration_text(length) for length in lengths[:number])
     if kind == "session":
+        if len(lengths) > 1:
+            raise refuse(place, "sessions have no offset", "leave it out")
         return {"session": first}
-    if len(more) > 1:
-        raise refuse(place, f"an offset of {kind.upper()} is not supported", "leave it out")
+    period = lengths[1] if kind == "cumulate" else lengths[0]
+    shift = lengths[number] % period if len(lengths) > number else 0
+    offset = {"offset": duration_text(shift)} if shift else {}
+    if kind == "tumble" or (kind == "hop" and more[0] == first):
+        return {"tumbling": {"size": first, **offset}}
     if kind == "hop":
-        return (
-            {"tumbling": {"size": first}}
-            if more[0] == first
-            else {"sliding": {"size": more[0], "every": first}}
-        )
-    raise refuse(
-        place, "CUMULATE is not supported", "use TUMBLE with EMIT EARLY EVERY and the step as its period"
-    )
+        return {"sliding": {"size": more[0], "every": first, **offset}}
+    return {"cumulating": {"size": more[0], "step": first, **offset}}
 
 
 def _length(node: exp.Expr, place: str) -> int:
-    length = interval_length(_argument(node))
+    length = interval_length(node)
     if length is None:
         raise refuse(place, f"expected a duration, got `{node.sql()}`", "such as INTERVAL '10' MINUTES")
     return length
@@ -226,13 +366,6 @@ def _azure_lengths(arguments: list[exp.Expr], place: str) -> list[int]:
     if not lengths or None in lengths:
         raise refuse(place, "expected a unit and numbers", "such as TumblingWindow(second, 10)")
     return [length for length in lengths if length is not None]
-
-
-def _argument(node: exp.Expr) -> exp.Expr:
-    """Return the value of a named argument: `SIZE => INTERVAL '10' MINUTES`."""
-    from sqlglot import expressions as exp
-
-    return node.expression if isinstance(node, exp.Kwarg | exp.PropertyEQ) else node
 
 
 def _descriptor(node: exp.Expr) -> str | None:
@@ -253,6 +386,12 @@ def _selected(node: exp.Expr, tree: exp.Select) -> exp.Expr:
             item = tree.expressions[number - 1]
             return item.this if isinstance(item, exp.Alias) else item  # type: ignore[no-any-return]
     return node
+
+
+def _column_name(node: exp.Expr, number: int) -> str:
+    from sqlglot import expressions as exp
+
+    return str(node.name) if isinstance(node, exp.Column) else f"key{number + 1}"
 
 
 def _key_name(node: exp.Expr, tree: exp.Select, number: int) -> str:

@@ -15,7 +15,8 @@ from headrace.steps.expressions import Named, aggregate_expressions, expression_
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest, LatestOrder
 from headrace.steps.tables.top_n import TopN
-from headrace.streams.rows import Rows, Stage, missing_attribute
+from headrace.streams.over import OverVerb
+from headrace.streams.rows import Rows, missing_attribute
 from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Emitting(Keyed, Protocol[Out_co]):
     def _rows(self, ref: Ref, /) -> Out_co: ...
 
 
-class KeyedStream(Stage):
+class KeyedStream(OverVerb):
     """Rows grouped by key.
 
     Stateless verbs, such as `where` and `with_columns`, change the rows and return the same stage with the

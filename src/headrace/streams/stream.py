@@ -12,13 +12,14 @@ from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import Filter, FlatMap, Map, MapBatches, OnFailure, function_node
 from headrace.steps.expressions import column_names, expression_of, key_expressions, to_named_expressions
-from headrace.steps.joins.sides import OnColumns
+from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.tables.join import At, TableHow
 from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.over import OverVerb
 from headrace.streams.rows import (
     Before,
     Diverted_co,
@@ -59,7 +60,7 @@ class Timed(Protocol[Late_co]):
     def _with_late_rows(self, ref: Ref, /) -> Late_co: ...
 
 
-class Stream(Rows):
+class Stream(OverVerb, Rows):
     """Rows without time. `event_time` (or a clock) makes it a `TimedStream`, which can be windowed.
 
     >>> from headrace import Pipeline, connect
@@ -233,6 +234,7 @@ class Stream(Rows):
         on: OnColumns,
         at: Literal["arrival"] = ...,
         how: TableHow = ...,
+        where: str | Column | None = ...,
         select: Mapping[str, str | Column] | None = ...,
     ) -> Next_co: ...
 
@@ -246,6 +248,7 @@ class Stream(Rows):
         on: OnColumns,
         at: Literal["event_time"],
         how: TableHow = ...,
+        where: str | Column | None = ...,
         select: Mapping[str, str | Column] | None = ...,
     ) -> Late_co: ...
 
@@ -256,9 +259,10 @@ class Stream(Rows):
         /,
         right: Rows,
         *,
-        on: OnColumns,
+        on: OnColumns | None = ...,
         at: Literal["live"],
-        how: TableHow = ...,
+        how: How = ...,
+        where: str | Column | None = ...,
         select: Mapping[str, str | Column] | None = ...,
     ) -> Table: ...
 
@@ -269,21 +273,28 @@ class Stream(Rows):
         /,
         right: Rows,
         *,
-        on: OnColumns,
+        on: OnColumns | None = None,
         at: At = "arrival",
-        how: TableHow = "inner",
+        how: How = "inner",
+        where: str | Column | None = None,
         select: Mapping[str, str | Column] | None = None,
     ) -> Any:
-        """Join with a table.
+        """Join with a table, or live with a table or another stream.
+
+        A live join keeps all rows of both sides. Streams that are close in event time are joined with less
+        state by `join(..., within=...)`.
 
         Args:
             name: the step's name.
-            right: the table, or a CDC source whose rows `on` identifies.
+            right: the table, or a CDC source whose rows `on` identifies; with `at="live"` also a stream.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
+                Default with `at="live"`: none, so that one task compares all rows.
             at: `"arrival"`: the table row at the time of processing; `"event_time"`: the version that is
                 valid at the event time of the row, once the watermark has passed it; `"live"`: the result is
-                a table, and a change of the table revises its results.
-            how: `"inner"`, or `"left"`: a row without a match passes with nulls.
+                a table, and later rows and changes of both sides revise its results.
+            how: `"inner"`, or `"left"`: a row without a match passes with nulls. With `at="live"` also
+                `"right"`, `"full"`, `"semi"` (left rows with a match) and `"anti"` (those without one).
+            where: an extra condition over `left.column` and `right.column`.
             select: the output columns, by name; default: the left ones, then the right ones except keys.
 
         >>> from headrace import Pipeline, connect
@@ -296,7 +307,9 @@ class Stream(Rows):
         """
         from headrace.streams.tables import Table, add_table_join
 
-        ref = add_table_join(self._pipeline, self._ref, name, right, on=on, at=at, how=how, select=select)
+        ref = add_table_join(
+            self._pipeline, self._ref, name, right, on=on, at=at, how=how, where=where, select=select
+        )
         if at == "live":
             return Table(self._pipeline, ref)
         return self._late_if(at == "event_time", ref)

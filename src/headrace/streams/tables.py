@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import OptionError, TableInputError
 from headrace.steps.base import Ref
 from headrace.steps.expressions import key_expressions
-from headrace.steps.joins.sides import OnColumns
+from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.tables.changelog import ACCEPT_TABLES
-from headrace.steps.tables.join import At, TablesHow, table_join
+from headrace.steps.tables.join import At, table_join
 from headrace.streams.keyed import KeyedStream
+from headrace.streams.over import OverVerb
 from headrace.streams.rows import Rows, require_same_pipeline
 from headrace.streams.signatures import verb
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.windows import Window
 
 
-class Table(Rows):
+class Table(OverVerb, Rows):
     """A table: one row per key, and its changes as rows.
 
     The rows have the column `change`: `insert`, `update_before`, `update_after` or `delete`. A sink with a
@@ -47,20 +48,25 @@ class Table(Rows):
         /,
         right: Rows,
         *,
-        on: OnColumns,
-        how: TablesHow = "inner",
+        on: OnColumns | None = None,
+        how: How = "inner",
+        where: str | Column | None = None,
         select: Mapping[str, str | Column] | None = None,
     ) -> Table:
-        """Join with another table. The result is a table, and a change on either side revises its rows.
+        """Join with another table or a stream. The result is a table that follows the changes of both sides.
 
         `on` can be a foreign key: with `on={"customer_id": "id"}`, a change of a customer revises all rows
         that refer to it.
 
         Args:
             name: the step's name.
-            right: the other table, or a CDC source whose rows `on` identifies.
+            right: the other table, a CDC source whose rows `on` identifies, or a stream, of which all rows
+                are kept.
             on: the key columns: one, a list, or a mapping from left to right. A null key matches nothing.
-            how: `"inner"`, `"left"`, `"right"` or `"full"`: a row of that side without a match has nulls.
+                Default: none, so that one task compares all rows.
+            how: `"inner"`; `"left"`, `"right"`, `"full"`: a row of that side without a match has nulls;
+                `"semi"`, `"anti"`: the left rows with a match, or without one.
+            where: an extra condition over `left.column` and `right.column`.
             select: the output columns, by name; default: the left ones, then the right ones except keys.
 
         >>> from headrace import Pipeline, connect
@@ -72,7 +78,9 @@ class Table(Rows):
         >>> orders.join("named_orders", customers, on={"customer_id": "id"})
         <named_orders of p>
         """
-        ref = add_table_join(self._pipeline, self._ref, name, right, on=on, how=how, select=select)
+        ref = add_table_join(
+            self._pipeline, self._ref, name, right, on=on, how=how, where=where, select=select
+        )
         return Table(self._pipeline, ref)
 
     def _after(self, ref: Ref, /) -> Table:
@@ -117,9 +125,10 @@ def add_table_join(
     name: str,
     right: Rows,
     *,
-    on: OnColumns,
+    on: OnColumns | None = None,
     at: At | None = None,
-    how: TablesHow = "inner",
+    how: How = "inner",
+    where: str | Column | None = None,
     select: Mapping[str, str | Column] | None = None,
 ) -> Ref:
     """Add a join with a table to a pipeline and return its output.
@@ -131,4 +140,5 @@ def add_table_join(
         hint = "such as users.key_by('id').latest('current_users')"
         raise OptionError(f"expected a table, got {right!r}", where=f"`{name}`", hint=hint)
     require_same_pipeline(pipeline, right, f"`{name}`")
-    return pipeline._add(table_join(name, left, right._ref, on=on, at=at, how=how, select=select))
+    node = table_join(name, left, right._ref, on=on, at=at, how=how, where=where, select=select)
+    return pipeline._add(node)

@@ -26,7 +26,8 @@ from headrace.streams.signatures import verb
 from headrace.streams.stream import JOIN_TABLE, Stream
 from headrace.streams.windowed import NativeWindowedStream, WindowedStream, right_stream
 from headrace.triggers import LateRows
-from headrace.windows import Order, Window
+from headrace.windowed_rows.declare import AssignWindow
+from headrace.windows import Order, Session, Window
 from headrace.windows.declare import Engine
 
 if TYPE_CHECKING:
@@ -46,6 +47,37 @@ class TimedVerbs(Stage):
     """The verbs of rows with time, which process all rows, or those of each key."""
 
     _keys: Named = ()
+
+    @overload
+    def assign_window(self, name: str, window: Session, /) -> TimedResult: ...
+
+    @overload
+    def assign_window(self, name: str, window: Window, /) -> TimedStream: ...
+
+    @verb()
+    def assign_window(self, name: str, window: Window, /) -> TimedStream:
+        """Add the column `window` to the rows: a row is emitted once for each of its windows.
+
+        Tumbling, sliding and cumulating windows need no state. The rows of a session are emitted when it
+        closes, and later ones go to `.late`; after `key_by`, each key has sessions of its own. The event time
+        of a row becomes that of a pane: the end of its window minus 1 microsecond. Later steps group by the
+        column with `windows.attached()`.
+
+        Args:
+            name: the step's name.
+            window: from `windows`.
+
+        >>> from headrace import Pipeline, connect, windows
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
+        >>> rows = tx.event_time("ts").assign_window("rows", windows.sliding("1 hour", every="10 minutes"))
+        >>> rows.key_by("card").window(windows.attached()).aggregate("totals", total="sum(amount)")
+        <totals of p>
+        """
+        from headrace.streams.results import TimedResult
+
+        node = AssignWindow.create(name, self._ref, keys=self._keys, window=window)
+        ref = self._pipeline._add(node)
+        return TimedResult(self._pipeline, ref) if node.stateful else TimedStream(self._pipeline, ref)
 
     @overload
     def window(

@@ -15,6 +15,7 @@ from headrace.steps.joins.window_join import window_join
 from headrace.streams.rows import Rows, Stage, require_same_pipeline
 from headrace.streams.signatures import MIGRATE, verb
 from headrace.triggers import Emission, Mode, Trigger
+from headrace.windowed_rows.declare import TopRows, WindowTopN
 from headrace.windows import Window
 from headrace.windows.declare import WindowAggregate
 
@@ -114,6 +115,31 @@ class WindowedStream(Stage):
         return Panes(self._pipeline, self._pipeline._add(node))
 
     @verb()
+    def top_n(self, name: str, /, *, n: int, order_by: str) -> TimedResult:
+        """Emit the first `n` rows of each key and window, with the column `rank`, when the window closes.
+
+        The rows have the column `window`, unless they had it before (`windows.attached()`). Of equal rows,
+        the earlier ones are first. Windows are tumbling, sliding, cumulating, session, global or attached.
+
+        Args:
+            name: the step's name.
+            n: the number of rows of each key and window.
+            order_by: Spark SQL text such as `"score desc, name"`.
+
+        >>> from headrace import Pipeline, connect, windows
+        >>> bids = Pipeline("p").read("bids", connect.memory(), schema="item string, price int, ts timestamp")
+        >>> hourly = bids.event_time("ts").key_by("item").window(windows.tumbling("1 hour"))
+        >>> hourly.top_n("best", n=3, order_by="price desc")
+        <best of p>
+        """
+        from headrace.streams.results import TimedResult
+
+        self._require_single_firing(name, "the first rows of a window are emitted when it closes")
+        top = TopRows.create(n, order_by)
+        node = WindowTopN.create(name, self._ref, keys=self._keys, window=self._window, top=top)
+        return TimedResult(self._pipeline, self._pipeline._add(node))
+
+    @verb()
     def join_window(
         self,
         name: str,
@@ -126,8 +152,9 @@ class WindowedStream(Stage):
     ) -> TimedResult:
         """Join with the rows of another stream that have the same key and are in the same window.
 
-        The other stream must have the key columns. Windows are tumbling or sliding; results have the column
-        `window` and are emitted when the watermark of both streams has passed its end.
+        The other stream must have the key columns. Windows are tumbling, sliding or cumulating, or attached
+        to the rows of both streams; results have the column `window` and are emitted when the watermark of
+        both streams has passed its end.
 
         Args:
             name: the step's name.
@@ -145,9 +172,7 @@ class WindowedStream(Stage):
         """
         from headrace.streams.results import TimedResult
 
-        if self._emission != Emission() or self._ttl is not None:
-            what = "a join emits results when a window closes"
-            raise OptionError(what, where=f"`{name}`", hint="remove emit(...) and ttl=")
+        self._require_single_firing(name, "a join emits results when a window closes")
         ref = right_stream(name, self._pipeline, right)
         node = window_join(
             name, self._ref, ref, self._keys, self._window, how=how, where=where, select=select
@@ -156,6 +181,10 @@ class WindowedStream(Stage):
 
     def _after(self, ref: Ref, /) -> WindowedStream:
         return self._copy(ref, self._emission)
+
+    def _require_single_firing(self, name: str, what: str, /) -> None:
+        if self._emission != Emission() or self._ttl is not None:
+            raise OptionError(what, where=f"`{name}`", hint="remove emit(...) and ttl=")
 
     def _copy(self, ref: Ref, emits: Emission) -> WindowedStream:
         return WindowedStream(self._pipeline, ref, self._keys, self._window, emits, ttl=self._ttl)

@@ -2,10 +2,11 @@
 
 Every window is half open, `[start, end)`: a row exactly at `end` belongs to the next one.
 
-Time-based: `tumbling`, `sliding`, `session`, `global_window`. Their bounds follow from event time alone, so
-rows may arrive in any order. Order-dependent: `count`, `delta`, `punctuation`, `landmark`. They process rows
-in event-time order, buffered until the watermark has passed them, or with `order="arrival"` in arrival order.
-`trailing` gives one result per row.
+Time-based: `tumbling`, `sliding`, `cumulating`, `session`, `global_window`. Their bounds follow from event
+time alone, so rows may arrive in any order. `attached` groups rows by the window that an earlier step gave
+them. Order-dependent: `count`, `delta`, `punctuation`, `landmark`. They process rows in event-time order,
+buffered until the watermark has passed them, or with `order="arrival"` in arrival order. `trailing` gives one
+result per row.
 
 >>> from headrace import windows
 >>> windows.sliding("1 hour", every="10 minutes")
@@ -14,6 +15,7 @@ Sliding(size='1 hour', every='10 minutes')
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -25,6 +27,8 @@ from headrace.steps.grammar.problems import expect
 from headrace.steps.grammar.values import Length, PositiveLength, Rows, SqlText
 
 Order = Literal["event_time", "arrival"]
+_COLUMN = re.compile(r"\s*`?([^\W\d]\w*)`?\s*(?:\.\s*(?:start|end)\s*)?", re.IGNORECASE)
+"""A column that is a bound of a window, or has it as a field."""
 
 
 def _require_distance(value: Any) -> float:
@@ -47,7 +51,7 @@ class Window(Choice):
     label: ClassVar[str] = "window"
     example: ClassVar[str] = "such as {tumbling: 10 minutes} or {sliding: {size: 1 hour, every: 10 minutes}}"
     python_example: ClassVar[str] = 'such as windows.tumbling("10 minutes")'
-    bare: ClassVar[frozenset[str]] = frozenset({"global"})
+    bare: ClassVar[frozenset[str]] = frozenset({"global", "attached"})
     order_dependent: ClassVar[bool] = False
     """True if the bounds depend on the order of rows."""
 
@@ -91,6 +95,7 @@ class Sliding(Window):
 
     size: PositiveLength
     every: PositiveLength
+    offset: Length = Length(0)
 
     def __post_init__(self) -> None:
         if self.every > self.size:
@@ -98,9 +103,48 @@ class Sliding(Window):
                 f"expected `every` of at most the size ({text(self.size)}), got {text(self.every)}",
                 hint="with a longer step some rows would be in no window",
             )
+        object.__setattr__(self, "offset", Length(self.offset % self.every))
 
     def _phrase(self) -> str:
-        return f"sliding {text(self.size)} every {text(self.every)}"
+        offset = f" offset {text(self.offset)}" if self.offset else ""
+        return f"sliding {text(self.size)} every {text(self.every)}{offset}"
+
+
+@declare
+class Cumulating(Window):
+    """Windows that start together and grow by a step up to one size."""
+
+    size: PositiveLength
+    step: PositiveLength
+    offset: Length = Length(0)
+
+    def __post_init__(self) -> None:
+        if self.size % self.step:
+            lengths = f"{text(self.size)} and {text(self.step)}"
+            raise OptionError(f"expected a size that is a multiple of `step`, got {lengths}")
+        object.__setattr__(self, "offset", Length(self.offset % self.size))
+
+    def _phrase(self) -> str:
+        offset = f" offset {text(self.offset)}" if self.offset else ""
+        return f"cumulating up to {text(self.size)} by {text(self.step)}{offset}"
+
+
+@declare
+class Attached(Window):
+    """The windows of the rows: columns of the input are their bounds."""
+
+    start: SqlText = "window.start"
+    end: SqlText = "window.end"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns with the bounds: `window`, or one column each."""
+        plain = (_COLUMN.fullmatch(bound) for bound in (self.start, self.end))
+        return tuple(dict.fromkeys(match[1] for match in plain if match is not None))
+
+    def _phrase(self) -> str:
+        columns = f" {self.start} to {self.end}" if self.start != Attached.start else ""
+        return f"the window of the row{columns}"
 
 
 @declare
@@ -229,15 +273,44 @@ def tumbling(size: Duration, *, offset: Duration = "0 seconds") -> Tumbling:
     return Tumbling.create(size, offset)
 
 
-def sliding(size: Duration, *, every: Duration) -> Sliding:
+def sliding(size: Duration, *, every: Duration, offset: Duration = "0 seconds") -> Sliding:
     """Windows of one size that overlap: a row is in `size / every` of them.
 
-    `every` must not exceed `size`: the gaps would leave rows without a window.
+    `every` must not exceed `size`: the gaps would leave rows without a window. Windows start at every
+    multiple of `every` after 1970-01-01 UTC, plus `offset`.
 
     >>> sliding("10 seconds", every="5 seconds")
     Sliding(size='10 seconds', every='5 seconds')
     """
-    return Sliding.create(size, every)
+    return Sliding.create(size, every, offset)
+
+
+def cumulating(size: Duration, *, step: Duration, offset: Duration = "0 seconds") -> Cumulating:
+    """Windows that start every `size` and grow by `step`: `[0, step)`, `[0, 2 step)`, up to `[0, size)`.
+
+    A row is in all windows of its start that end after it. `size` is a multiple of `step`; each window has
+    its own result, unlike the panes of a tumbling window with early firings.
+
+    >>> cumulating("1 day", step="1 hour")
+    Cumulating(size='1 day', step='1 hour')
+    """
+    return Cumulating.create(size, step, offset)
+
+
+def attached(*, start: str = "window.start", end: str = "window.end") -> Attached:
+    """The windows that rows have from an earlier step, such as `assign_window` or an aggregate of windows.
+
+    Rows with equal bounds are in one window, which closes when the watermark passes its end. A row without
+    bounds is late with reason `no_event_time`.
+
+    Args:
+        start: the start of the window of a row, Spark SQL text.
+        end: its end.
+
+    >>> attached(start="window_start", end="window_end")
+    Attached(start='window_start', end='window_end')
+    """
+    return Attached.create(start, end)
 
 
 def session(gap: Duration) -> Session:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from headrace.steps.traits import Finding
-from headrace.windows import Session, Sliding, Trailing, Tumbling, Window
+from headrace.windows import Attached, Cumulating, Session, Sliding, Trailing, Tumbling, Window
 from headrace.windows.triggers import AfterCount, AfterWatermark, Emission, parts_of
 
 if TYPE_CHECKING:
     from headrace.windows.declare import WindowAggregate
 
 _TRAILING_TRIGGERS = (AfterWatermark(), AfterWatermark(late=AfterCount(1)))
+_END_BY_THEMSELVES = (Tumbling, Sliding, Cumulating, Attached, Session, Trailing)
 _KEYS = ("emit", "window")
 _NATIVE_KEYS = ("engine", "emit", "window")
 
@@ -49,7 +50,7 @@ def check_native(window: Window, emission: Emission) -> Iterator[Finding]:
 
 def check_ttl(window: Window, ttl: int | None) -> Iterator[Finding]:
     """Yield a problem if a window that ends by itself has a TTL."""
-    if ttl is not None and isinstance(window, Tumbling | Sliding | Session | Trailing):
+    if ttl is not None and isinstance(window, _END_BY_THEMSELVES):
         yield Finding(
             f"{window.kind} windows end by themselves, so they have no ttl",
             "remove ttl; size, lateness and out_of_order determine how long state is kept",

@@ -34,6 +34,8 @@ from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateB
 from headrace.steps.unrouted import note_arrival_order, note_unrouted
 from headrace.windows import (
     AnyWindow,
+    Attached,
+    Cumulating,
     Global,
     Landmark,
     Session,
@@ -53,6 +55,10 @@ from headrace.windows.triggers import Emission, uses_clock
 
 Engine: TypeAlias = Literal["kernel", "native"]
 """Where a window is aggregated: in the kernel of Headrace, or by Spark's own operator."""
+
+
+_EXPRESSIONS = ("when", "of", "start", "end")
+"""The fields of windows that are expressions over the input."""
 
 
 def _require_millisecond(ttl: Length) -> Length:
@@ -115,7 +121,7 @@ class WindowAggregate(StepNode, KeyedNode):
 
         Windows whose bounds are not fixed buffer their rows, and the removed row is deleted there.
         """
-        return isinstance(self.window, Tumbling | Sliding | Global)
+        return isinstance(self.window, Tumbling | Sliding | Cumulating | Attached | Global)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -144,7 +150,7 @@ class WindowAggregate(StepNode, KeyedNode):
         columns = plan.facts(self.input).columns
         yield from super().check(plan)
         yield from check_aggregates(self.aggregates, self.keys, columns)
-        boundary = (getattr(self.window, field, None) for field in ("when", "of"))
+        boundary = (getattr(self.window, field, None) for field in _EXPRESSIONS)
         yield from check_expressions(boundary, columns, "window")
         yield from check_emission(self.window, self.emission)
         if self.native:
@@ -189,12 +195,13 @@ class WindowAggregate(StepNode, KeyedNode):
 
     def _slice_notes(self, plan: Plan) -> Iterator[str]:
         """Yield a note if the kernel aggregates overlapping windows from shared slices."""
-        window, emission = self.window, self.emission
-        if not isinstance(window, Sliding) or not emission.fires_once or window.size <= window.every:
-            return
-        if not plan.facts(self.input).by_clock:
-            slices = text(gcd(window.size, window.every))
-            yield f"windows share slices of {slices}, if no aggregate depends on the order of rows"
+        window, length = self.window, 0
+        if isinstance(window, Sliding) and window.size > window.every:
+            length = gcd(window.size, window.every)
+        if isinstance(window, Cumulating) and window.size > window.step:
+            length = window.step
+        if length and self.emission.fires_once and not plan.facts(self.input).by_clock:
+            yield f"windows share slices of {text(length)}, if no aggregate depends on the order of rows"
 
     def state_bound(self, plan: Plan) -> StateBound:
         behind = out_of_order(plan, self) + self.emission.lateness
@@ -211,7 +218,9 @@ class WindowAggregate(StepNode, KeyedNode):
                 return StateBound(f"the rows{each} of the last {text(size + behind)}")
             case Session(gap):
                 return StateBound(f"open sessions{each}, kept {text(gap + behind)} from their last row")
-            case Tumbling(size) | Sliding(size):
+            case Attached():
+                return StateBound(f"open windows{each}, kept {text(behind)} from their end")
+            case Tumbling(size) | Sliding(size) | Cumulating(size):
                 return StateBound(f"open windows{each}, kept {text(size + behind)} from their start")
         resets = isinstance(self.window, Landmark) and self.window.reset
         until = ", and its number" if resets else ", until the row that closes it arrives"
@@ -269,5 +278,5 @@ class WindowAggregate(StepNode, KeyedNode):
         buffers = self.window.order_dependent and getattr(self.window, "order", "") != "arrival"
         if buffers or isinstance(self.window, Trailing):
             return columns
-        conditions = [str(getattr(self.window, name, None) or "") for name in ("when", "of")]
+        conditions = [str(getattr(self.window, name, None) or "") for name in _EXPRESSIONS]
         return find_columns(columns, [*stable_texts(self.keys), *stable_texts(self.aggregates), *conditions])

@@ -18,14 +18,24 @@ from headrace.lowering.code.aggregates import check_picklable, fold_results
 from headrace.lowering.counts import Counts
 from headrace.lowering.dispatch import lower, select_output
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import OUTPUT, REFINED, TIME, add_keys, column, name_columns
+from headrace.lowering.expressions import HIDDEN, OUTPUT, REFINED, TIME, add_keys, column, name_columns
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
 from headrace.lowering.outputs import output_of
 from headrace.lowering.tables.changes import label_panes
 from headrace.plan.changes import feeds_changes
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.grammar.values import MICROSECONDS
-from headrace.windows import Delta, Global, Landmark, Punctuation, Session, Sliding, Tumbling, Window
+from headrace.windows import (
+    Attached,
+    Delta,
+    Global,
+    Landmark,
+    Punctuation,
+    Session,
+    Sliding,
+    Tumbling,
+    Window,
+)
 from headrace.windows.declare import WindowAggregate
 from headrace.windows.triggers import Emission
 
@@ -35,6 +45,9 @@ if TYPE_CHECKING:
     from headrace.lowering.lowering import Lowering
     from headrace.steps.base import Ref
     from headrace.steps.facts import Time
+
+BOUNDS = (f"{HIDDEN}window_start", f"{HIDDEN}window_end")
+"""The last key columns of a step with attached windows."""
 
 
 @lower.register(WindowAggregate)
@@ -79,7 +92,10 @@ def declaration(window: Window, emission: Emission, *, time: Time = "event", ttl
     '{"window": {"kind": "session", "gap": 10000000}, "trigger": {"after_watermark": {}}, "lateness": 0,
     "mode": "accumulating", "time": "event"}'
     """
-    options = {name: value for name, value in asdict(window).items() if name not in ("when", "of") and value}
+    fields = asdict(window).items()
+    options = {
+        name: value for name, value in fields if (value and not isinstance(value, str)) or name == "order"
+    }
     spec: dict[str, Any] = {
         "window": {"kind": window.kind, **options},
         "trigger": {emission.firing.kind: emission.firing.document(MICROSECONDS)},
@@ -117,16 +133,25 @@ def aggregate_windows(
     """
     ready = add_conditions(frame, window)
     declared = declaration(window, emission, time=time, ttl=ttl)
-    return run_keyed_step(ready, _step(ready, keys, aggregates, declared), counts)
+    all_keys = (*keys, *BOUNDS) if isinstance(window, Attached) else keys
+    return run_keyed_step(ready, _step(ready, all_keys, aggregates, declared), counts)
 
 
 def add_conditions(frame: DataFrame, window: Window) -> DataFrame:
-    """Add the columns that a window reads: `__when` for a condition, `__of` for a value."""
+    """Add the columns that a window reads: `__when` for a condition, `__of` for a value, and bounds."""
     if isinstance(window, Punctuation | Landmark) and window.when is not None:
         return frame.withColumn("__when", F.expr(window.when).cast("boolean"))
     if isinstance(window, Delta):
         return frame.withColumn("__of", F.expr(window.of).cast("double"))
+    if isinstance(window, Attached):
+        bounds = zip(BOUNDS, attached_bounds(window), strict=True)
+        return frame.withColumns(dict(bounds))
     return frame
+
+
+def attached_bounds(window: Attached) -> list[Column]:
+    """Return the bounds of the window of a row."""
+    return [F.expr(bound).cast("timestamp") for bound in (window.start, window.end)]
 
 
 def aggregate_native_windows(
@@ -160,8 +185,8 @@ def _native_window(window: Window) -> Column:
     match window:
         case Tumbling(size, offset):
             return F.window(TIME, _micros(size), _micros(size), _micros(offset))
-        case Sliding(size, every):
-            return F.window(TIME, _micros(size), _micros(every))
+        case Sliding(size, every, offset):
+            return F.window(TIME, _micros(size), _micros(every), _micros(offset))
         case Session(gap):
             # Spark merges sessions that touch; Headrace's are half open, so the gap is a microsecond less.
             return F.session_window(TIME, _micros(gap - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -20,7 +21,7 @@ from headrace.steps.joins.as_of import AsOfJoin
 from headrace.steps.joins.interval import IntervalJoin
 from headrace.steps.joins.sides import On, TwoInputs
 from headrace.steps.joins.window_join import WINDOW, WindowJoin
-from headrace.windows import Sliding
+from headrace.windows import Attached, Cumulating, Sliding
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -47,6 +48,8 @@ def pack_inputs(left: DataFrame, right: DataFrame, node: TwoInputs) -> DataFrame
     """Return the rows of both sides in one frame."""
     if isinstance(node, WindowJoin):
         keys = [column(key) for _, key in node.keys]
+        if isinstance(node.window, Attached):  # the last two key columns are the bounds
+            keys += [F.expr(bound).cast("timestamp") for bound in (node.window.start, node.window.end)]
         return pack_sides(left, right, keys, keys)
     left_keys = [F.col(f"`{key}`") for key, _ in node.key_pairs]
     return pack_sides(left, right, left_keys, [F.col(f"`{key}`") for _, key in node.key_pairs])
@@ -69,6 +72,10 @@ def _scope(node: IntervalJoin | WindowJoin) -> dict[str, Any]:
     if isinstance(node, IntervalJoin):
         return {"lower": node.within[0], "upper": node.within[1]}
     window: Any = node.window
+    if isinstance(window, Attached):
+        return {"window": {"kind": window.kind}}
+    if isinstance(window, Cumulating):
+        return {"window": {"kind": window.kind, **asdict(window)}}
     every = window.every if isinstance(window, Sliding) else window.size
     return {"window": {"size": window.size, "every": every, "offset": getattr(window, "offset", 0)}}
 

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructField, StructType
 
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import HIDDEN, POSITION, TIME
+from headrace.lowering.expressions import HIDDEN, POSITION, TIME, column
 from headrace.lowering.joins.joins import pair_columns
 from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
+from headrace.lowering.keyed_steps import run_keyed_step
 from headrace.lowering.tables.changes import LABEL, is_changelog
-from headrace.lowering.tables.steps import CDC_DELETE, run_step, step_time, with_time
-from headrace.spark.gateway import kernel
+from headrace.lowering.tables.steps import CDC_DELETE, step_time, with_time
+from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.facts import CHANGE
+from headrace.steps.tables.join import joined_time
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from headrace.lowering.counts import Counts
+    from headrace.steps.expressions import Expression
     from headrace.steps.facts import Facts
     from headrace.steps.tables.join import TableJoin
 
@@ -39,8 +43,29 @@ def join_table_rows(
 ) -> DataFrame:
     """Return the tagged rows of a join with a table: `main`, and `late` at event time."""
     frame = pack_table(left, right, node, cdc=facts[1].cdc)
+    return run_keyed_step(frame, table_join_step(frame, node, facts), counts)
+
+
+def table_join_step(frame: DataFrame, node: TableJoin, facts: Sequence[Facts]) -> Any:
+    """Return the kernel's step of a join over the packed rows of both sides."""
     step = kernel(frame.sparkSession).tables.TableJoinStep
-    return run_step(frame, step, declare_join(node, facts), counts)
+    return step.apply(java_frame(frame), _condition(frame, node.where), declare_join(node, facts))
+
+
+def _condition(frame: DataFrame, where: Expression | None) -> Any:
+    """Return an empty frame of pairs with the condition as its only column; None if there is none."""
+    if where is None:
+        return None
+    packed: Any = frame.schema[_ROW].dataType
+    omitted = {CHANGE} if is_changelog(frame) else set()
+    own = [field for field in frame.schema if not field.name.startswith(HIDDEN) and field.name not in omitted]
+    left = StructType([*own, frame.schema[TIME]])
+    right = StructType(
+        [StructField(field.name.removeprefix(_PREFIX), field.dataType) for field in packed.fields]
+    )
+    pairs = StructType([StructField(LEFT, left), StructField(RIGHT, right)])
+    empty = frame.sparkSession.createDataFrame([], pairs)
+    return java_frame(empty.select(column(where).cast("boolean").alias("condition")))
 
 
 def declare_join(node: TableJoin, facts: Sequence[Facts]) -> str:
@@ -49,10 +74,9 @@ def declare_join(node: TableJoin, facts: Sequence[Facts]) -> str:
     return json.dumps(
         {
             "keys": key_names(len(node.on)),
-            "time": step_time(left),
+            "time": step_time(left) if node.moment(left) != "live" or joined_time(*facts) else "none",
             "at": node.moment(left),
-            "outer": node.how in ("left", "full"),
-            "outer_right": node.outer_right,
+            "how": node.how,
             "single": bool(left.table_key) and set(left.table_key) <= {key for key, _ in node.on},
             "upserts": right.cdc,
             "identity": list(left.table_key if set(left.table_key) <= set(left.columns or ()) else ()),
@@ -94,7 +118,7 @@ def _labels(frame: DataFrame, *, cdc: bool) -> list[Column]:
         return [F.expr(CDC_DELETE).alias(_DELETED)]
     if is_changelog(frame):
         return [F.col(LABEL).alias(_LABEL)]
-    return [F.col(name) for name in (_DELETED, "__sequence")]
+    return [F.col(name) for name in (_DELETED, "__sequence") if name in frame.columns]
 
 
 def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame:
@@ -112,5 +136,8 @@ def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame
         *labels,
         TIME,
     )
-    columns = pair_columns(pairs, node, node.on if node.outer_right else (), where)
+    if node.omits_right and node.select is None:
+        columns = {name: F.col(f"{LEFT}.`{name}`") for name in left}
+    else:
+        columns = pair_columns(pairs, node, node.on if node.outer_right else (), where)
     return pairs.select(*(item.alias(name) for name, item in columns.items()), *labels, TIME)

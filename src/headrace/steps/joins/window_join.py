@@ -26,7 +26,7 @@ from headrace.steps.grammar.values import KeyColumns
 from headrace.steps.joins.grammar import HowValue, JoinModel, JoinOptions, SelectValue, WhereValue
 from headrace.steps.joins.sides import How, On, TwoInputs, selection_of
 from headrace.steps.traits import Finding, StateBound
-from headrace.windows import AnyWindow, Sliding, Tumbling, Window
+from headrace.windows import AnyWindow, Attached, Cumulating, Sliding, Tumbling, Window
 
 WINDOW = "window"
 
@@ -43,8 +43,10 @@ class WindowJoin(TwoInputs):
 
     @property
     def key_pairs(self) -> On:
-        columns = (plain_column(key) for _, key in self.keys)
-        return tuple((column, column) for column in columns if column is not None)
+        columns = [column for _, key in self.keys if (column := plain_column(key)) is not None]
+        if isinstance(self.window, Attached):
+            columns += [column for column in self.window.columns if column not in columns]
+        return tuple((column, column) for column in columns)
 
     @property
     def omits_right(self) -> bool:
@@ -52,7 +54,7 @@ class WindowJoin(TwoInputs):
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         facts = super().output_facts(output, inputs)
-        if output or facts.columns is None or (self.select and WINDOW in facts.columns):
+        if output or facts.columns is None or WINDOW in facts.columns:
             return facts
         return replace(facts, columns=(*facts.columns, WINDOW))
 
@@ -61,10 +63,14 @@ class WindowJoin(TwoInputs):
         sides = self.sides(plan)
         yield from check_pair_expressions([self.where], sides, "where")
         computed = [key for _, key in self.keys if plain_column(key) is None]
-        for columns in sides.values():
+        for columns in super().sides(plan).values():
             yield from check_expressions(computed, columns, "key_by")
-        if not isinstance(self.window, Tumbling | Sliding):
-            what = f"a join accepts tumbling and sliding windows, got {self.window.describe()}"
+        if isinstance(self.window, Attached):
+            for columns in super().sides(plan).values():
+                yield from check_expressions((self.window.start, self.window.end), columns, WINDOW)
+        elif not isinstance(self.window, Tumbling | Sliding | Cumulating):
+            accepted = "tumbling, sliding, cumulating and attached windows"
+            what = f"a join accepts {accepted}, got {self.window.describe()}"
             yield Finding(what, "use one of these, or join(..., within=...) without a window", (WINDOW,))
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
@@ -72,7 +78,8 @@ class WindowJoin(TwoInputs):
 
     def state_bound(self, plan: Plan) -> StateBound:
         size = getattr(self.window, "size", 0) + out_of_order(plan, self)
-        return StateBound(f"the rows of open windows, kept {text(size)} from their start")
+        since = "end" if isinstance(self.window, Attached) else "start"
+        return StateBound(f"the rows of open windows, kept {text(size)} from their {since}")
 
     def description(self) -> list[str]:
         return [

@@ -134,4 +134,4 @@ class AggregateModel(StepModel):
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:
         """True without a window."""
-        return "aggregate" in keys and "window" not in keys
+        return "aggregate" in keys and "window" not in keys and "over" not in keys

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.steps.expressions import Named
 from headrace.steps.facts import CHANGE, Facts
+from headrace.steps.joins.sides import How, On
 
 ACCEPT_TABLES = "read the stream behind the table; aggregate, window, top_n and join accept tables"
 """The hint of the error for a step that does not accept a table."""
@@ -26,22 +27,45 @@ def keyed_columns(keys: Named, columns: tuple[str, ...] | None) -> tuple[str, ..
 def result_key(
     left: Facts,
     right: Facts,
-    on: tuple[tuple[str, str], ...],
-    columns: tuple[str, ...] | None,
     *,
-    outer_right: bool = False,
+    on: On,
+    how: How,
+    select: Named | None,
+    columns: tuple[str, ...] | None,
 ) -> tuple[str, ...]:
-    """Return the columns that identify a row of a join; empty if they are unknown.
+    """Return the columns that identify a row of a live join; empty if they are unknown.
 
-    They are the key of the left table, and that of the right table if it can have several rows of one join
-    key. If results can lack a left row, the join must be by the key of the left table.
+    They are the key of the side that has at most one match for each row, and the keys of both sides
+    otherwise.
     """
-    if left.change != "table" or not left.table_key:
-        return ()
-    if outer_right and not set(left.table_key) <= {key for key, _ in on}:
-        return ()
-    several = not right.cdc and not set(right.table_key) <= {key for _, key in on}
-    key = (*left.table_key, *(right.table_key if several else ()))
-    if (several and not right.table_key) or columns is None or not set(key) <= set(columns):
-        return ()
-    return key
+    left_key = left.table_key if left.change == "table" else ()
+    right_key = right.table_key if right.change == "table" else ()
+    one_left = bool(left_key) and set(left_key) <= {key for key, _ in on}
+    one_right = right.cdc or (bool(right_key) and set(right_key) <= {key for _, key in on})
+    own, partner = [f"left.{name}" for name in left_key], [f"right.{name}" for name in right_key]
+    match how:
+        case "semi" | "anti":
+            key = own
+        case "inner" | "left" if one_right and own:
+            key = own
+        case "inner" | "right" if one_left and partner:
+            key = partner
+        case "full" if one_left and one_right and select is None:
+            key = own  # the key columns have the value of either side
+        case _:
+            key = [*own, *partner] if own and partner else []
+    names = _result_names(on, select, columns or ())
+    found = [names.get(source.lower(), "") for source in key]
+    return tuple(dict.fromkeys(found)) if all(found) else ()
+
+
+def _result_names(on: On, select: Named | None, columns: tuple[str, ...]) -> dict[str, str]:
+    """Return the result columns by the column of a side that they have: `left.id` or `right.id`."""
+    if select is not None:
+        return {
+            item.replace("`", "").lower(): name for name, item in select if isinstance(item, str) and name
+        }
+    known = {name.lower() for name in columns}
+    names = {f"{side}.{name.lower()}": name for side in ("right", "left") for name in columns}
+    partners = {f"right.{right.lower()}": left for left, right in on if left.lower() in known}
+    return names | partners  # a right key column is omitted: the left one has its value

@@ -1,22 +1,30 @@
-"""Joins of a stream with a table (at arrival, at event time or live), and of two tables."""
+"""Joins with a table at arrival or at event time, and live joins of streams and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from headrace.durations import text
 from headrace.errors import require_choice
 from headrace.steps.base import MAIN, Plan, Ref, out_of_order
-from headrace.steps.expression_checks import check_named_pairs
-from headrace.steps.expressions import describe_columns
+from headrace.steps.expression_checks import check_named_pairs, check_pair_expressions
+from headrace.steps.expressions import Expression, describe_columns, expression_of, stable_text
 from headrace.steps.facts import CHANGE, Facts, late_facts
 from headrace.steps.grammar.values import Reference
-from headrace.steps.joins.grammar import JoinModel, JoinOnOptions, SelectValue
+from headrace.steps.joins.grammar import (
+    HowValue,
+    JoinModel,
+    JoinOptions,
+    OnValue,
+    SelectValue,
+    WhereValue,
+)
 from headrace.steps.joins.sides import (
+    How,
     JoinOn,
     describe_on,
     key_pairs_of,
@@ -27,13 +35,9 @@ from headrace.steps.tables.latest import VERSIONS
 from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding, StateBound, Tier, unknown_columns
 
-if TYPE_CHECKING:
-    pass
-
 At = Literal["arrival", "event_time", "live"]
 TableHow = Literal["inner", "left"]
-TablesHow = Literal["inner", "left", "right", "full"]
-"""The kinds of a join of two tables."""
+"""The kinds of a join with a table at arrival or at event time; a live join has all of `How`."""
 _KEYS = ("at", "join")
 _MOMENTS = {
     "arrival": "as it is when a row arrives",
@@ -45,11 +49,15 @@ _NOT_LATEST = "a join at event time requires the versions of `latest`, but `{}` 
 
 @dataclass(frozen=True)
 class TableJoin(JoinOn):
-    """Joins a stream with a table, or two tables."""
+    """Joins a stream with a table, or live any two of streams and tables.
+
+    A live join without key columns has one key, so that one task holds all of its rows.
+    """
 
     at: At | None = None
     """The version of the table that a row is joined with; default: `live` (table) or `arrival` (stream)."""
-    how: TablesHow = "inner"
+    how: How = "inner"
+    where: Expression | None = None
     verb: ClassVar[str] = "join"
     accepts_changes = True
     duplicate_hint: ClassVar[str] = (
@@ -79,6 +87,10 @@ class TableJoin(JoinOn):
         """True if rows of the right table without a match are results."""
         return self.how in ("right", "full")
 
+    @property
+    def omits_right(self) -> bool:
+        return self.how in ("semi", "anti")
+
     def moment(self, left: Facts) -> At:
         """Return the version of the table that a row is joined with."""
         return self.at or ("live" if has_retractions(left) else "arrival")
@@ -99,32 +111,57 @@ class TableJoin(JoinOn):
         columns = self.result_columns(row_columns(left), row_columns(right))
         if self.moment(left) != "live":
             return Facts(columns=columns, timed=left.timed)
-        key = result_key(left, right, self.on, columns, outer_right=self.outer_right)
+        key = result_key(left, right, on=self.on, how=self.how, select=self.select, columns=columns)
         shown = None if columns is None else (*columns, CHANGE)
-        return Facts(columns=shown, timed=left.timed, change="table", table_key=key)
+        return Facts(
+            columns=shown,
+            timed=joined_time(left, right),
+            by_clock=left.by_clock,
+            change="table",
+            table_key=key,
+        )
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         left, right = (plan.facts(ref) for ref in self.inputs)
         yield from unknown_columns((key for key, _ in self.on), left.columns, "left key", ("on", "join"))
         yield from unknown_columns((key for _, key in self.on), right.columns, "right key", ("on", "join"))
-        yield from check_named_pairs(self.select or (), self.sides(plan), "select")
+        sides = self.sides(plan)
+        yield from check_named_pairs(self.select or (), sides, "select")
+        yield from check_pair_expressions([self.where], sides, "where")
+        yield from self._check_selected_sides()
         if self.at == "event_time" and left.timed and right.timed and left.by_clock != right.by_clock:
             what = "the stream and the table have different kinds of time"
             yield Finding(what, "declare event time for both", _KEYS)
-        if not right.cdc and self.at != "event_time" and right.change != "table":
-            hint = "convert it to a table with key_by(...).latest(...), or set within= to join two streams"
-            yield Finding(
-                f"expected a table on the right, but `{self.other.step.split(':')[0]}` is a stream",
-                hint,
-                ("with",),
+        live = self.moment(left) == "live"
+        yield from self._check_live(left, right) if live else self._check_moment(left, right)
+
+    def _check_live(self, left: Facts, right: Facts) -> Iterator[Finding]:
+        if left.cdc:
+            what = f"`{self.input}` has the changes of a database, which a live join takes on the right only"
+            yield Finding(what, "convert it to a table with key_by(...).latest(...)", _KEYS)
+        columns = self.result_columns(row_columns(left), row_columns(right))
+        if not left.cdc and CHANGE in (name.lower() for name in columns or ()):
+            what = f"the result has the column `{CHANGE}` of its own, and one of both sides has it, too"
+            yield Finding(what, f'rename it, such as select={{"changed": "left.{CHANGE}"}}', _KEYS)
+
+    def _check_moment(self, left: Facts, right: Facts) -> Iterator[Finding]:
+        """Check a join with the table at a moment, which needs a stream, a table and key columns."""
+        moment = self.moment(left)
+        if not right.cdc and moment != "event_time" and right.change != "table":
+            hint = (
+                "convert it to a table with key_by(...).latest(...), set within= to join two streams, or"
+                ' at="live" to keep all rows of both'
             )
-        if self.outer_right and left.change != "table":
-            hint = "convert it to a table with key_by(...).latest(...), or use inner or left"
-            yield Finding(
-                f"how={self.how} requires two tables, but `{self.input}` is a stream", hint, ("how", "join")
-            )
-        if has_retractions(left) and self.moment(left) != "live":
-            what = f'at="{self.moment(left)}" requires a stream, but the rows of `{self.input}` change'
+            what = f"expected a table on the right, but `{self.other.step.split(':')[0]}` is a stream"
+            yield Finding(what, hint, ("with",))
+        if self.how not in ("inner", "left"):
+            what = f'how={self.how} requires at="live", but `{self.input}` is a stream'
+            yield Finding(what, 'set at="live", or use inner or left', ("how", "join"))
+        if not self.on:
+            what = f'a join at="{moment}" has no key columns'
+            yield Finding(what, 'set on=, or at="live"', _KEYS)
+        if has_retractions(left):
+            what = f'at="{moment}" requires a stream, but the rows of `{self.input}` change'
             yield Finding(what, 'use at="live": the result follows both sides', _KEYS)
 
     def sides(self, plan: Plan) -> dict[str, tuple[str, ...] | None]:
@@ -147,23 +184,38 @@ class TableJoin(JoinOn):
                 waiting = f"the rows of the last {text(behind)}" if behind else "the rows at the watermark"
                 kept = f"the last version of each {keys}, later ones, and {waiting}"
                 return StateBound(kept, f"the distinct values of {keys}")
-            case _ if left.change == "table":
-                return StateBound(f"the rows of both tables, by {keys}", "the rows of the tables")
             case _:
-                kept = f"all rows of the stream and of the table, by {keys}"
-                return StateBound(kept, f"the rows of `{self.input}`", 'at="arrival" keeps no row')
+                return self._live_state(left, plan.facts(self.other))
+
+    def _live_state(self, left: Facts, right: Facts) -> StateBound:
+        by = f", by {', '.join(key for _, key in self.on)}" if self.on else ", in one task"
+        left_table, right_table = left.change == "table", right.cdc or right.change == "table"
+        if left_table and right_table:
+            return StateBound(f"the rows of both tables{by}", "the rows of the tables")
+        if right_table:
+            hint = 'at="arrival" keeps no row'
+            return StateBound(
+                f"all rows of the stream and of the table{by}", f"the rows of `{self.input}`", hint
+            )
+        hint = "within= joins rows that are close in event time, and keeps no others"
+        if left_table:
+            kept = f"the rows of the table and all rows of the stream{by}"
+            return StateBound(kept, f"the rows of `{self.other}`", hint)
+        return StateBound(f"all rows of both streams{by}", "the rows of the streams", hint)
 
     def description(self) -> list[str]:
         return [
-            f"{self.how} join with the table {self.other}",
+            f"{self.how} join with {'' if self.at == 'live' else 'the table '}{self.other}",
             _MOMENTS[self.at] if self.at is not None else "",
-            describe_on(self.on),
+            describe_on(self.on) if self.on else "without key columns",
+            f"where {self.where}" if self.where is not None else "",
             describe_columns(self.select) if self.select else "",
         ]
 
     def state_fields(self) -> Mapping[str, Any]:
         at = None if self.at == "arrival" else self.at  # the default of a stream
-        return {"on": [list(pair) for pair in self.on], "at": at, "how": self.how}
+        where = None if self.where is None else stable_text(self.where)
+        return {"on": [list(pair) for pair in self.on], "at": at, "how": self.how, "where": where}
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
         """Return the columns of the table, and of the left rows that are stored."""
@@ -171,50 +223,68 @@ class TableJoin(JoinOn):
         return [name for name in columns if not arrival or name.startswith("right.")]
 
 
+def joined_time(left: Facts, right: Facts) -> bool:
+    """Return True if the results of a live join have the time of its left rows.
+
+    Rows with event time and rows with the time of a clock have no common watermark.
+    """
+    return left.timed and (not right.timed or left.by_clock == right.by_clock)
+
+
 def table_join(
     name: str,
     left: Ref,
     right: Ref,
     *,
-    on: Any,
+    on: Any = None,
     at: At | None = None,
-    how: TablesHow = "inner",
+    how: How = "inner",
+    where: Any = None,
     select: Mapping[str, Any] | None = None,
 ) -> TableJoin:
-    """Return the node of a join with a table.
+    """Return the node of a join with a table, or of a live join.
 
     Raises:
         OptionError: an option has an invalid value.
     """
     place = f"`{name}`"
     chosen = selection_of(select, place)
-    require_choice(how, TablesHow if at in (None, "live") else TableHow, "how", place)
+    require_choice(how, How if at in (None, "live") else TableHow, "how", place)
     if at is not None:
         require_choice(at, At, "at", place)
-    return TableJoin(name, left, right, key_pairs_of(on, place), at, how, select=chosen)
+    keys = () if on is None and at in (None, "live") else key_pairs_of(on, place)
+    condition = None if where is None else expression_of(where, place)
+    return TableJoin(name, left, right, keys, at, how, condition, select=chosen)
 
 
-class TableJoinOptions(JoinOnOptions):
-    """The value of `join` with a table in a document."""
+class TableJoinOptions(JoinOptions):
+    """The value of `join` with a table, or of a live join, in a document."""
 
     example = "such as {with: clicks, on: user, within: 15 minutes}, or {with: users, on: user, at: arrival}"
-    other: Reference = Field(alias="with", description="The table: `latest`, `top_n`, a join or a CDC source")
+    other: Reference = Field(
+        alias="with", description="The table: `latest`, `top_n`, a join or a CDC source; live also a stream"
+    )
+    on: OnValue = Field(
+        default=(),
+        description="The key columns: one, a list, or a mapping from left to right; optional if live",
+    )
     at: At | None = Field(
         default=None, description="The version of the table: `arrival`, `event_time` or `live`"
     )
-    how: TablesHow = Field(
+    how: HowValue = Field(
         default="inner",
-        description="`inner`: a row without a match is dropped; `left`: it passes with nulls; of two tables"
-        " also `right` and `full`",
+        description="`inner`: a row without a match is dropped; `left`: it passes with nulls; live also"
+        " `right`, `full`, `semi` and `anti`",
     )
+    where: WhereValue = None
     select: SelectValue = None
 
 
 class TableJoinModel(JoinModel):
-    """`join` with a table in a document."""
+    """`join` with a table, or a live join, in a document."""
 
     node = TableJoin
-    options: TableJoinOptions = Field(alias="join", description="Joins with a table")
+    options: TableJoinOptions = Field(alias="join", description="Joins with a table, or live")
 
     @classmethod
     def applies(cls, keys: Mapping[str, Any]) -> bool:

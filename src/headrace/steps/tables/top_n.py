@@ -158,3 +158,8 @@ class TopNModel(StepModel):
     options: TopNOptions = Field(
         alias="top_n", description="Keeps the first rows of each key: a table with ranks"
     )
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """True without a window."""
+        return "top_n" in keys and "window" not in keys

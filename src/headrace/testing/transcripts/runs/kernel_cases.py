@@ -16,6 +16,7 @@ from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.script import Restart, decodes, schema_of
+from headrace.windows import Attached
 from headrace.windows.declare import WindowAggregate
 
 PLAIN = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "double", "string"})
@@ -47,7 +48,7 @@ def _plain_time(node: EventTime) -> bool:
 
 
 def _plain_window(node: WindowAggregate) -> bool:
-    return not node.native and _columns(node.keys)
+    return not node.native and _columns(node.keys) and not isinstance(node.window, Attached)
 
 
 def _plain_match(node: Match) -> bool:

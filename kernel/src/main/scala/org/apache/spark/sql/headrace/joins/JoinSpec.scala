@@ -4,7 +4,7 @@ import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 
-import org.apache.spark.sql.headrace.windows.{Sliding, WindowGrid}
+import org.apache.spark.sql.headrace.windows.{Cumulating, Sliding, WindowGrid, WindowKind}
 
 object Side {
   val Left = 0
@@ -55,8 +55,9 @@ final case class Interval(lower: Long, upper: Long) extends JoinScope {
   def last(side: Int, time: Long): Long = time + keep(side)
 }
 
-final case class SameWindow(window: Sliding) extends JoinScope {
-  def grid: WindowGrid = WindowGrid.sliding(window)
+/** Rows of one window; None if its bounds are the last two key columns. */
+final case class SameWindow(window: Option[WindowKind]) extends JoinScope {
+  def grid: Option[WindowGrid] = window.flatMap(WindowGrid.of)
 }
 
 /**
@@ -81,6 +82,11 @@ object JoinSpec {
     if (!tree.hasNonNull("window")) Interval(tree.get("lower").asLong, tree.get("upper").asLong)
     else {
       val window = tree.get("window")
-      SameWindow(Sliding(window.get("size").asLong, window.get("every").asLong, window.get("offset").asLong))
+      def length(name: String): Long = window.path(name).asLong
+      SameWindow(window.path("kind").asText match {
+        case "attached" => None
+        case "cumulating" => Some(Cumulating(length("size"), length("step"), length("offset")))
+        case _ => Some(Sliding(length("size"), length("every"), length("offset")))
+      })
     }
 }

@@ -3,10 +3,8 @@ package org.apache.spark.sql.headrace.joins
 import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
-import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
-import org.apache.spark.sql.catalyst.plans.logical.Project
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, KeyedStep, StepOutput, StepColumns}
-import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan, StepTime}
+import org.apache.spark.sql.headrace.operators.{Counts, OperatorPlan, PairCondition, StepTime}
 import org.apache.spark.sql.types._
 
 /**
@@ -40,31 +38,15 @@ object JoinStep {
       case _: SameWindow => Seq(StructField("window", StepColumns.Bounds))
       case _ => Nil
     }
-    new JoinStep(spec, Pairs.columns(frame, spec.keys, window), Option(conditioned).map(bindCondition))
+    new JoinStep(spec, Pairs.columns(frame, spec.keys, window), PairCondition.bind(conditioned))
   }
-
-  private def bindCondition(conditioned: Dataset[Row]): Expression =
-    ReplaceExpressions(OperatorPlan.planOf(conditioned)) match {
-      case Project(Seq(named), child) =>
-        val condition = OperatorPlan.inlineCommonExpressions(named match {
-          case Alias(inner, _) => inner
-          case other => other
-        })
-        condition.collectFirst { case p: PythonUDF => p }.foreach { p =>
-          throw new IllegalArgumentException(
-            s"${p.name} is a Python function: the condition of a join is Spark SQL")
-        }
-        BindReferences.bindReference(condition, AttributeSeq(child.output))
-      case _ => throw new IllegalArgumentException("expected a condition over single pairs of rows")
-    }
 }
 
 /** Tests and emits pairs of rows; for one task. */
 final class Pairs(columns: StepColumns, condition: Option[Expression]) {
   private val Seq(left, right) = Pairs.sides(columns.input)
   private val widths = Array(left, right).map(columns.input(_).dataType.asInstanceOf[StructType].length)
-  private val pair = new GenericInternalRow(2)
-  private lazy val predicate = condition.map(Predicate.create(_))
+  private val pairCondition = new PairCondition(condition)
 
   def sideOf(row: InternalRow): Int = if (row.isNullAt(left)) Side.Right else Side.Left
 
@@ -75,11 +57,7 @@ final class Pairs(columns: StepColumns, condition: Option[Expression]) {
   def width(side: Int): Int = widths(side)
 
   /** True if the extra condition holds; null is false. */
-  def accepts(left: InternalRow, right: InternalRow): Boolean = predicate.forall { holds =>
-    pair.update(0, left)
-    pair.update(1, right)
-    holds.eval(pair)
-  }
+  def accepts(left: InternalRow, right: InternalRow): Boolean = pairCondition.accepts(left, right)
 
   /** Emits a pair, or one row and null. */
   def emit(left: InternalRow, right: InternalRow, time: Long, out: StepOutput): Unit = out

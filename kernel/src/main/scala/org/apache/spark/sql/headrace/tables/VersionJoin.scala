@@ -24,6 +24,8 @@ private final case class Version(time: Long, sequence: Long, row: UnsafeRow) {
  * it is valid for later rows too. Of the versions up to the watermark the last one is kept.
  */
 private final class VersionJoin(step: TableJoinStep, counts: Counts) extends KeyedLogic {
+  private val condition = step.pairCondition()
+
   private final class Key(val versions: mutable.ArrayBuffer[Version], val waiting: OrderedBuffer)
       extends TimedState
 
@@ -70,9 +72,9 @@ private final class VersionJoin(step: TableJoinStep, counts: Counts) extends Key
       ready.foreach { held =>
         val partner = own.versions.lastIndexWhere(_.time <= held.time) match {
           case -1 => null
-          case at => own.versions(at).row
+          case at => Option(own.versions(at).row).filter(condition.accepts(held.row, _)).orNull
         }
-        if (partner == null && !step.outer) counts.add(Counts.Unmatched, 1)
+        if (partner == null && !step.kind.unmatchedLeft) counts.add(Counts.Unmatched, 1)
         else {
           counts.add(Counts.Processed, 1)
           out.emit(0, step.joinRows(held.row, partner, null))

@@ -94,7 +94,7 @@ private final class PreAggregator(rows: Iterator[InternalRow], step: WindowStep,
   /** True if a row cannot be late; a row that may go to `late` must stay complete. */
   private def neverLate(row: InternalRow): Boolean = !row.isNullAt(ts) && {
     val time = row.getLong(ts)
-    val end = grid.end(grid.lastStart(time))
+    val end = grid.lastEnd(time)
     time >= 0 && watermark < Time.plus(end, if (end >= Time.End) 0 else step.spec.lateness)
   }
 

@@ -29,11 +29,11 @@ final class SliceState extends TimedState {
 }
 
 /**
- * Sliding windows that fire once. A row updates one slice, and a window is merged from its slices when the
+ * Sliding and cumulating windows that fire once. A row updates one slice, and a window is merged from its slices when the
  * watermark passes its end. Slices are stored in chunks, so a micro-batch reads and writes few entries per
  * key.
  */
-final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
+final class SlicedWindows(panes: Panes, grid: SliceGrid) extends KeyedLogic {
   private val codec = new SliceCodec(panes.aggregates, panes.fingerprint)
   private val counts = panes.counts
 
@@ -45,10 +45,10 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
       counts.add(Counts.Rows, event.rows)
       if (event.at == Time.None) panes.emitLate(event, None, now, LateReason.NoEventTime, out)
       else {
-        val own = grid.lastStart(event.at)
-        val tooLate = event.at < 0 || now.watermark >= grid.end(own)
-        if (tooLate) panes.emitLate(event, Some((own, grid.end(own))), now, LateReason.TooLate, out)
-        else fold(open, event, own, now)
+        val end = grid.lastEnd(event.at)
+        val tooLate = event.at < 0 || now.watermark >= end
+        if (tooLate) panes.emitLate(event, Some((grid.startOf(end), end)), now, LateReason.TooLate, out)
+        else fold(open, event, end, now)
       }
     }
     save(open, store)
@@ -61,32 +61,33 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
     save(open, store)
   }
 
-  private def fold(open: SliceChunks, event: Event, own: Long, now: Now): Unit = {
+  private def fold(open: SliceChunks, event: Event, lastEnd: Long, now: Now): Unit = {
     val slice = open.at(grid.sliceOf(event.at))
     if (slice.buffer == null) {
       slice.buffer = panes.aggregates.create()
-      counts.add(Counts.OpenWindows, newWindows(open, slice.start, own, now))
+      counts.add(Counts.OpenWindows, newWindows(open, slice.start, lastEnd, now))
     }
     if (event.buffer == null) panes.aggregates.update(slice.buffer, event.row)
     else panes.aggregates.merge(slice.buffer, event.buffer)
     slice.rows += event.rows
     slice.newest = math.max(slice.newest, event.at)
-    val all = startsBetween(event.at - grid.size, own)
-    val taken = startsBetween(math.max(event.at, now.watermark) - grid.size, own)
+    val all = endsBetween(event.at, lastEnd)
+    val taken = endsBetween(math.max(event.at, now.watermark), lastEnd)
     counts.add(Counts.Processed, event.rows)
     counts.add(Counts.Assigned, taken * event.rows)
     counts.add(Counts.Missed, (all - taken) * event.rows)
   }
 
-  /** Number of windows that start after a time, up to the one at `own`. */
-  private def startsBetween(after: Long, own: Long): Long = math
-    .max(0, Math.floorDiv(own - after - 1, grid.every) + 1)
+  /** Number of windows that end after a time, up to the one that ends at `last`. */
+  private def endsBetween(after: Long, last: Long): Long = math
+    .max(0, Math.floorDiv(last - after - 1, grid.every) + 1)
 
-  /** Number of windows that get their first rows with a new slice. */
-  private def newWindows(open: SliceChunks, start: Long, own: Long, now: Now): Long = {
+  /** Number of windows that get their first rows with a new slice: those without its neighbours. */
+  private def newWindows(open: SliceChunks, start: Long, lastEnd: Long, now: Now): Long = {
     val (before, after) = open.around(start)
-    val upTo = if (after == Long.MaxValue) own else math.min(own, grid.lastStart(after - grid.size))
-    startsBetween(math.max(before, math.max(start, now.watermark) - grid.size), upTo)
+    val upTo = if (after == Long.MaxValue) lastEnd else math.min(lastEnd, grid.firstEndAfter(after) - grid.every)
+    val known = if (before == Long.MinValue) before else grid.lastEnd(before)
+    endsBetween(math.max(known, math.max(start, now.watermark)), upTo)
   }
 
   /** Fires the windows that the watermark has passed and drops slices that no later window contains. */
@@ -95,7 +96,7 @@ final class SlicedWindows(panes: Panes, grid: WindowGrid) extends KeyedLogic {
       val slices = open.all
       SlicedWindows.windows(grid, slices, open.state.firedUntil, now.watermark)((from, end) =>
         fire(key, slices, from, end, out))
-      open.drop(start => grid.end(grid.lastStart(start)) <= now.watermark)
+      open.drop(start => grid.lastEnd(start) <= now.watermark)
     }
     open.state.firedUntil = math.max(open.state.firedUntil, now.watermark)
   }
@@ -126,12 +127,12 @@ object SlicedWindows {
    *
    * @param window receives the index of the window's first slice, and its end
    */
-  def windows(grid: WindowGrid, slices: Array[Slice], after: Long, until: Long)(
+  def windows(grid: SliceGrid, slices: Array[Slice], after: Long, until: Long)(
       window: (Int, Long) => Unit): Unit = {
     var from = 0
     var end = if (slices.isEmpty) Long.MaxValue else grid.firstEndAfter(math.max(slices(0).start, after))
     while (from < slices.length && end <= until) {
-      if (slices(from).start < end - grid.size) from += 1
+      if (slices(from).start < grid.startOf(end)) from += 1
       else if (slices(from).start >= end) end = grid.firstEndAfter(slices(from).start)
       else {
         window(from, end)
@@ -141,8 +142,8 @@ object SlicedWindows {
   }
 
   def window(
-      aggregates: Aggregates, grid: WindowGrid, slices: Array[Slice], from: Int, end: Long): WindowState = {
-    val window = new WindowState(end - grid.size, end, 0, aggregates.create(), null)
+      aggregates: Aggregates, grid: SliceGrid, slices: Array[Slice], from: Int, end: Long): WindowState = {
+    val window = new WindowState(grid.startOf(end), end, 0, aggregates.create(), null)
     var i = from
     while (i < slices.length && slices(i).start < end) {
       aggregates.merge(window.buffer, aggregates.write(slices(i).buffer))

@@ -4,7 +4,7 @@ import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.keyed.TaggedRows
-import org.apache.spark.sql.headrace.operators.{Counts, LateReason, Now, Time}
+import org.apache.spark.sql.headrace.operators.{Counts, FrameAggregates, FrameRows, LateReason, Now, Time}
 
 /**
  * Trailing windows: one result per row over `(t - size, t]`, when the watermark passes t. A late row within
@@ -57,7 +57,7 @@ final class TrailingWindows(panes: Panes, size: Long) extends StoredRowWindows(p
 
   override protected def release(key: InternalRow, state: StoredRows, now: Now, out: TaggedRows): Unit = {
     val rows = state.rows
-    val sums = new TrailingAggregates(rows, size, panes.aggregates)
+    val sums = new FrameAggregates(TrailingWindows.framesOf(rows), size, panes.aggregates)
     var from, until, i = 0
     while (i < rows.length) {
       val entry = rows(i)
@@ -102,4 +102,11 @@ final class TrailingWindows(panes: Panes, size: Long) extends StoredRowWindows(p
       val first = state.rows.iterator.map(entry => if (entry.emitted) lastUse(entry) else entry.time).min
       math.max(Math.floorDiv(first, 1000L), Time.floor(now.watermark)) + 1
     }
+}
+
+private object TrailingWindows {
+  def framesOf(rows: Array[StoredRow]): FrameRows = new FrameRows {
+    override def row(i: Int): InternalRow = rows(i).row
+    override def position(i: Int): Long = rows(i).time
+  }
 }

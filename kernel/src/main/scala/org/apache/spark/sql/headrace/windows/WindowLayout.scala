@@ -21,7 +21,7 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
 
   /** True if windows have a number: their bounds depend on the rows. */
   val numbered: Boolean = kind match {
-    case _: Sliding | _: Session | GlobalWindow | _: Trailing => false
+    case _: Sliding | _: Cumulating | _: Session | GlobalWindow | Attached | _: Trailing => false
     case _ => true
   }
   val window: StructType = if (numbered) StepColumns.Bounds.add("number", LongType) else StepColumns.Bounds
@@ -32,6 +32,7 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
       val row = input.filterNot(_.name.startsWith("__"))
       val resultNames = names.toSet ++ Seq("window", "pane") ++ (if (isChangelog) Seq(Change.Shown) else Nil)
       (keys.filterNot(k => row.exists(_.exprId == k.exprId)) ++ row).filterNot(a => resultNames(a.name))
+    case Attached => keys.dropRight(2) // the bounds are in `window`
     case _ => keys
   }
   private val carriedAt = carried.map(a => input.indexWhere(_.exprId == a.exprId)).toArray
@@ -85,7 +86,7 @@ final class WindowLayout(input: Seq[Attribute], keys: Seq[Attribute], val names:
   }
 
   private def time(pane: Pane): Any = kind match {
-    case _: Sliding | _: Session | _: Reset => pane.end - 1
+    case _: Sliding | _: Cumulating | _: Session | _: Reset | Attached => pane.end - 1
     case _ => if (pane.newest == Long.MinValue) null else pane.newest
   }
 }

@@ -40,7 +40,7 @@ final class WindowStep private (@transient plan: GroupedPlan, @transient declare
   override def hasAge: Boolean = spec.ttl > 0
 
   /** True if windows are processed only at times that follow from their bounds. */
-  override def dueByTime: Boolean = !spec.byClock && !hasAge && !slices && WindowGrid.of(spec.kind).isDefined
+  override def dueByTime: Boolean = !spec.byClock && !hasAge && !slices && WindowStep.isAligned(spec.kind)
 
   override def logic(counts: Counts): KeyedLogic = {
     val panes = new Panes(spec, aggregates, counts, layout)
@@ -49,9 +49,10 @@ final class WindowStep private (@transient plan: GroupedPlan, @transient declare
   }
 
   private def windows(panes: Panes): KeyedLogic = spec.kind match {
-    case s: Sliding if slices => new SlicedWindows(panes, WindowGrid.sliding(s))
-    case s: Sliding => new AlignedWindows(panes, WindowGrid.sliding(s))
-    case GlobalWindow => new AlignedWindows(panes, WindowGrid.Whole)
+    case _: Sliding | _: Cumulating | GlobalWindow =>
+      val grid = WindowGrid.of(spec.kind).get
+      if (slices) new SlicedWindows(panes, grid) else new AlignedWindows(panes, Some(grid))
+    case Attached => new AlignedWindows(panes, None)
     case Session(gap) if layout.isChangelog => new ChangelogSessions(panes, gap)
     case Session(gap) => new SessionWindows(panes, gap)
     case c: Count => new CountWindows(panes, c)
@@ -74,6 +75,9 @@ object WindowStep {
   /** Session setting for virtual time: process every open window in every batch. */
   val Eager = "spark.headrace.windows.eager"
 
+  /** True for windows whose bounds do not depend on their other rows. */
+  private def isAligned(kind: WindowKind): Boolean = kind == Attached || WindowGrid.of(kind).isDefined
+
   /**
    * Creates a step from analysed plans.
    *
@@ -83,8 +87,7 @@ object WindowStep {
    */
   def apply(frame: Dataset[Row], grouped: Dataset[Row], text: String): WindowStep = {
     val spec = WindowingSpec.parse(text)
-    val retracts =
-      WindowGrid.of(spec.kind).isDefined // other windows take removed rows out of those they keep
+    val retracts = isAligned(spec.kind) // other windows take removed rows out of those they keep
     val read = GroupedPlan(frame, grouped, retracts)
     val present = if (retracts) Retractions.removes(read.input).map(Retractions.present).toSeq else Nil
     val plan = read

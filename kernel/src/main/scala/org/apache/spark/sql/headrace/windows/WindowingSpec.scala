@@ -7,8 +7,12 @@ import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 /** Assignment of rows to windows. Lengths are microseconds. */
 sealed trait WindowKind extends Serializable
 final case class Sliding(size: Long, every: Long, offset: Long) extends WindowKind
+final case class Cumulating(size: Long, step: Long, offset: Long) extends WindowKind
 final case class Session(gap: Long) extends WindowKind
 case object GlobalWindow extends WindowKind
+
+/** Windows whose bounds are columns of the rows: the last two key columns. */
+case object Attached extends WindowKind
 final case class Count(size: Long, every: Long) extends WindowKind
 final case class Delta(by: Double) extends WindowKind
 case object Punctuation extends WindowKind
@@ -37,10 +41,12 @@ final case class WindowingSpec(kind: WindowKind, trigger: Trigger, lateness: Lon
 
   /** True if overlapping windows can share slices: each fires once, so all see the same slice. */
   def sharesSlices: Boolean = kind match {
-    case Sliding(size, every, _) => size > every && !byClock && lateness == 0 &&
-      trigger == AfterWatermark(None, None)
+    case Sliding(size, every, _) => size > every && firesOnce
+    case Cumulating(size, step, _) => size > step && firesOnce
     case _ => false
   }
+
+  private def firesOnce: Boolean = !byClock && lateness == 0 && trigger == AfterWatermark(None, None)
 
   /** True if a window takes every row that is not late: its trigger does not finish early. */
   def takesAll: Boolean = trigger match {
@@ -51,7 +57,7 @@ final case class WindowingSpec(kind: WindowKind, trigger: Trigger, lateness: Lon
 
   /** True if windows depend on the order of rows. */
   def ordered: Boolean = kind match {
-    case _: Sliding | _: Session | GlobalWindow => false
+    case _: Sliding | _: Cumulating | _: Session | GlobalWindow | Attached => false
     case _ => true
   }
 }
@@ -71,6 +77,8 @@ object WindowingSpec {
   private def kind(node: JsonNode): WindowKind = node.get("kind").asText match {
     case "tumbling" => Sliding(long(node, "size"), long(node, "size"), long(node, "offset", 0))
     case "sliding" => Sliding(long(node, "size"), long(node, "every"), long(node, "offset", 0))
+    case "cumulating" => Cumulating(long(node, "size"), long(node, "step"), long(node, "offset", 0))
+    case "attached" => Attached
     case "session" => Session(long(node, "gap"))
     case "global" => GlobalWindow
     case "count" => Count(long(node, "size"), long(node, "every", long(node, "size")))

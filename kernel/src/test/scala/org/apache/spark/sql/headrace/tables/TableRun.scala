@@ -1,5 +1,6 @@
 package org.apache.spark.sql.headrace.tables
 
+import org.apache.spark.sql.{Dataset, Row}
 import org.apache.spark.sql.headrace.operators.keyed.StepRun
 
 /** Table steps, which show their rows and the kind of change. */
@@ -29,13 +30,18 @@ object TableRun {
       s"""{"keys": ["k"], "time": "none", "n": $n, "order": ["$order"]}"""), "main" -> "k rank v id __change")
 
   /** A join by `__key0`; `identity` is a column of the left side. */
-  def join(at: String, outer: Boolean = false, outerRight: Boolean = false, more: String = ""): StepRun = {
+  def join(at: String, how: String = "inner", where: String = null, more: String = ""): StepRun = {
     val label = if (at == "event_time") "__deleted boolean, __sequence bigint" else "__right_change string"
     val frame = StepRun.frame("id string, __key0 string, __ts timestamp, __change string, " +
       s"__right struct<__right_v: string, __ts: timestamp>, $label")
-    val declared = s"""{"keys": ["__key0"], "time": "event", "at": "$at", "outer": $outer,
-         |"outer_right": $outerRight$more}""".stripMargin
-    new StepRun(
-      TableJoinStep(frame, declared), "main" -> s"id __right_v${if (at == "live") " __change" else ""}")
+    val declared = s"""{"keys": ["__key0"], "time": "event", "at": "$at", "how": "$how"$more}"""
+    val shown = if (Set("semi", "anti").contains(how)) "id" else "id __right_v"
+    new StepRun(TableJoinStep(frame, condition(where), declared),
+      "main" -> s"$shown${if (at == "live") " __change" else ""}")
   }
+
+  private def condition(where: String): Dataset[Row] =
+    if (where == null) null
+    else StepRun.frame("left struct<id: string, __ts: timestamp>, right struct<v: string, __ts: timestamp>")
+      .selectExpr(s"$where as condition")
 }

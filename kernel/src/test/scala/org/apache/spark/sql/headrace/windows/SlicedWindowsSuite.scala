@@ -11,12 +11,12 @@ import org.apache.spark.sql.headrace.operators.state.MemoryStore
 import org.apache.spark.sql.types.{LongType, TimestampType}
 
 class SlicedWindowsSuite extends munit.FunSuite {
-  private val grid = new WindowGrid(10, 4, 0)
+  private val grid = new SlidingGrid(10, 4, 0)
 
   test("a grid of overlapping windows has slices of their common divisor") {
     assertEquals(grid.slice, 2L)
     assertEquals(grid.sliceOf(5), 4L)
-    assertEquals(grid.lastStart(7), 4L)
+    assertEquals(grid.last(7), 4L)
     assertEquals(grid.firstEndAfter(10), 14L)
     assert(grid.contains(0, 9) && !grid.contains(0, 10))
   }

@@ -1,25 +1,32 @@
-package org.apache.spark.sql.headrace.windows
+package org.apache.spark.sql.headrace.operators
 
 import scala.collection.mutable
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.headrace.operators.Aggregates
+
+/** Rows that are sorted by a position, such as their time. */
+trait FrameRows {
+  def row(i: Int): InternalRow
+  def position(i: Int): Long
+}
 
 /**
- * Aggregates over overlapping ranges of rows that are sorted by time.
+ * Aggregates over overlapping ranges of rows.
  *
  * A long range is merged from stretches of a sixteenth of `size`, each aggregated once, and the rows at both
- * ends. Stretch bounds depend on time alone, so results are bit-identical in any batching. Order-dependent
- * aggregates process rows one by one.
+ * ends. Stretch bounds depend on the position alone, so results are bit-identical in any batching.
+ * Order-dependent aggregates process rows one by one.
+ *
+ * @param size the length of a range
  */
-final class TrailingAggregates(rows: Array[StoredRow], size: Long, aggregates: Aggregates) {
-  private val width = math.max(1L, size / TrailingAggregates.Stretches)
+final class FrameAggregates(rows: FrameRows, size: Long, aggregates: Aggregates) {
+  private val width = math.max(1L, size / FrameAggregates.Stretches)
   private lazy val shares = aggregates.commutative
   private val stretches = mutable.LongMap.empty[Array[Byte]]
 
   def over(from: Int, until: Int): InternalRow = {
     val buffer = aggregates.create()
-    if (until - from < TrailingAggregates.Few || !shares) fold(buffer, from, until)
+    if (until - from < FrameAggregates.Few || !shares) fold(buffer, from, until)
     else {
       var at = from
       while (at < until) {
@@ -42,12 +49,12 @@ final class TrailingAggregates(rows: Array[StoredRow], size: Long, aggregates: A
   private def fold(buffer: InternalRow, from: Int, until: Int): Unit = {
     var i = from
     while (i < until) {
-      aggregates.update(buffer, rows(i).row)
+      aggregates.update(buffer, rows.row(i))
       i += 1
     }
   }
 
-  private def number(i: Int): Long = Math.floorDiv(rows(i).time, width)
+  private def number(i: Int): Long = Math.floorDiv(rows.position(i), width)
 
   /** End of the stretch, or of the range. */
   private def stretchEnd(from: Int, until: Int): Int = {
@@ -61,7 +68,7 @@ final class TrailingAggregates(rows: Array[StoredRow], size: Long, aggregates: A
   }
 }
 
-object TrailingAggregates {
+object FrameAggregates {
   private val Stretches = 16
   private val Few = 48
 }
