@@ -434,7 +434,6 @@ class SelectBuilder:
             ("qualify", "QUALIFY"),
             ("sort", "SORT BY"),
             ("cluster", "CLUSTER BY"),
-            ("offset", "OFFSET"),
         ):
             if tree.args.get(key) is not None:
                 raise refuse(self.where, f"{what} is not supported over streams", "use a top-N query")

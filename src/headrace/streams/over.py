@@ -8,7 +8,6 @@ from headrace.durations import Duration
 from headrace.over.declare import Over, OverWindow
 from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.streams.rows import Stage
-from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
     from headrace.streams.results import TimedResult

@@ -27,8 +27,7 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
       counts.add(Counts.Rows, 1)
       val side = pairs.sideOf(event.row)
       if (event.at == Time.None || grid == null) out.late(event, now, LateReason.NoEventTime)
-      else if (isLate(event, now)) out
-        .late(event, now, LateReason.TooLate, bounds(grid.last(event.at)))
+      else if (isLate(event, now)) out.late(event, now, LateReason.TooLate, bounds(grid.last(event.at)))
       else if (joins || kind.emitsUnmatched(side)) assign(store, windows, event, side)
       else counts.add(Counts.Unmatched, 1)
     }
@@ -45,8 +44,7 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
     if (shared.isEmpty) event.at < 0 || now.watermark >= grid.end(grid.last(event.at))
     else event.at < 0 || (!spec.clockTime && event.at < now.watermark)
 
-  override def onTimer(
-      key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     bind(key)
     store.dueSlot match {
       case Some((window, bytes)) => close(window, RowBlock.read(bytes), !key.anyNull, out)

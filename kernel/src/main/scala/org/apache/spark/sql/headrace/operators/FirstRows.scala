@@ -23,11 +23,9 @@ final case class FirstRows(children: Seq[Expression], directions: Seq[String], n
     extends TypedImperativeAggregate[mutable.ArrayBuffer[UnsafeRow]] {
   private type Rows = mutable.ArrayBuffer[UnsafeRow]
   @transient private lazy val project = UnsafeProjection.create(children)
-  @transient private lazy val ordering = RowOrdering.create(
-    directions.zipWithIndex.map { case (words, i) =>
+  @transient private lazy val ordering = RowOrdering.create(directions.zipWithIndex.map { case (words, i) =>
       FirstRows.order(BoundReference(i + 1, children(i + 1).dataType, nullable = true), words)
-    },
-    children.map(child => AttributeReference("value", child.dataType)()))
+    }, children.map(child => AttributeReference("value", child.dataType)()))
   @transient private lazy val width = children.head.dataType.asInstanceOf[StructType].length
 
   override def createAggregationBuffer(): Rows = mutable.ArrayBuffer.empty
@@ -37,7 +35,8 @@ final case class FirstRows(children: Seq[Expression], directions: Seq[String], n
     rows
   }
 
-  override def eval(rows: Rows): Any = new GenericArrayData(rows.map(_.getStruct(0, width).copy(): Any).toArray)
+  override def eval(rows: Rows): Any =
+    new GenericArrayData(rows.map(_.getStruct(0, width).copy(): Any).toArray)
 
   private def add(rows: Rows, row: UnsafeRow): Rows = {
     if (rows.size < n || ordering.compare(row, rows.last) < 0) {

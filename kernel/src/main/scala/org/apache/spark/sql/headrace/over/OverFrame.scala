@@ -13,8 +13,7 @@ final case class RangeBefore(preceding: Option[Long]) extends OverFrame
 
 object OverFrame {
   def parse(tree: JsonNode): OverFrame = {
-    val preceding =
-      if (tree.hasNonNull("preceding")) Some(tree.get("preceding").asLong) else scala.None
+    val preceding = if (tree.hasNonNull("preceding")) Some(tree.get("preceding").asLong) else scala.None
     if (tree.get("kind").asText == "rows") RowsBefore(preceding) else RangeBefore(preceding)
   }
 }

@@ -56,8 +56,7 @@ final class OverFunctions(columns: Seq[Attribute], val aggregates: Option[Aggreg
   val valueTypes: Array[DataType] = values.map(_.dataType).toArray
 
   /** Equal in two runs if their states are binary compatible. */
-  def fingerprint: Int = (
-    aggregates.map(_.fingerprint), ranks, neighbours, valueTypes.map(_.sql).toSeq,
+  def fingerprint: Int = (aggregates.map(_.fingerprint), ranks, neighbours, valueTypes.map(_.sql).toSeq,
     columns.map(a => (a.name, a.dataType.sql))).hashCode
 
   /** The values of a row that its neighbours read. Reuses its result. */
@@ -70,16 +69,14 @@ final class OverFunctions(columns: Seq[Attribute], val aggregates: Option[Aggreg
   def width: Int = aggregateTypes.length + ranks.size + neighbours.size
 
   /** Sets the aggregates and ranks of a row. */
-  def set(
-      into: GenericInternalRow, frame: InternalRow, index: Long, groupStart: Long, groups: Long): Unit = {
+  def set(into: GenericInternalRow, frame: InternalRow, index: Long, groupStart: Long, groups: Long): Unit = {
     var i = 0
     while (i < aggregateTypes.length) {
       into.update(i, frame.get(i, aggregateTypes(i)))
       i += 1
     }
     ranks.foreach { rank =>
-      into.update(
-        i,
+      into.update(i,
         rank match {
           case RowNumberOf => (index + 1).toInt
           case RankOf => (groupStart + 1).toInt
@@ -114,8 +111,8 @@ object OverFunctions {
    * @param columns the columns that rows have where the functions are evaluated
    * @param texts names and expressions
    */
-  def parse(session: SparkSession, frame: LogicalPlan, columns: Seq[Attribute],
-      texts: Seq[(String, String)]): OverFunctions = {
+  def parse(session: SparkSession, frame: LogicalPlan, columns: Seq[Attribute], texts: Seq[(String, String)])
+      : OverFunctions = {
     val calls = mutable.LinkedHashMap.empty[Expression, UnresolvedAttribute]
     val parser = session.sessionState.sqlParser
     val formulas = texts.map { case (_, text) =>

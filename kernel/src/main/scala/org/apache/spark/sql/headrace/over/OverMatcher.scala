@@ -47,8 +47,7 @@ final class OverMemory(val buffer: InternalRow) {
 final class OverMatcher(step: OrderedOverStep) extends Matcher {
   override type Memory = OverMemory
   private val functions = step.functions
-  private val aggregates = functions.aggregates
-    .map(a => if (bounded) a.withInput(needed) else a)
+  private val aggregates = functions.aggregates.map(a => if (bounded) a.withInput(needed) else a)
   private val input = step.columns.input
   private val ties = if (step.ties.isEmpty) None else Some(RowOrdering.create(step.ties, input))
   private val ordinals = step.rows.columns.map(a => input.indexWhere(_.exprId == a.exprId)).toArray
@@ -56,17 +55,17 @@ final class OverMatcher(step: OrderedOverStep) extends Matcher {
   private val copyRow = UnsafeProjection.create(input, input)
   private lazy val neededOf = UnsafeProjection.create(needed, input)
   private val computedTypes: Array[DataType] = aggregates.toSeq.flatMap(_.types).toArray ++
-    functions.ranks.map(_ => IntegerType) ++
-    functions.neighbours.map(n => functions.valueTypes(n.value))
+    functions.ranks.map(_ => IntegerType) ++ functions.neighbours.map(n => functions.valueTypes(n.value))
   private lazy val computedRow = UnsafeProjection.create(computedTypes)
   private val computed = new GenericInternalRow(functions.width)
   private val noRow = new GenericInternalRow(0)
 
   /** True if frames have a bound, so that their rows are stored instead of a buffer. */
-  private def bounded: Boolean = functions.aggregates.isDefined && (step.frame match {
-    case RowsBefore(preceding) => preceding.isDefined
-    case RangeBefore(preceding) => preceding.isDefined
-  })
+  private def bounded: Boolean = functions.aggregates.isDefined &&
+    (step.frame match {
+      case RowsBefore(preceding) => preceding.isDefined
+      case RangeBefore(preceding) => preceding.isDefined
+    })
 
   private val byTime = step.frame.isInstanceOf[RangeBefore]
 
@@ -81,8 +80,7 @@ final class OverMatcher(step: OrderedOverStep) extends Matcher {
   private val expires = step.frame.isInstanceOf[RangeBefore] && bounded && functions.ranks.isEmpty &&
     functions.neighbours.isEmpty
 
-  override def empty: OverMemory =
-    new OverMemory(if (bounded) null else aggregates.map(_.create()).orNull)
+  override def empty: OverMemory = new OverMemory(if (bounded) null else aggregates.map(_.create()).orNull)
   override def isEmpty(memory: OverMemory): Boolean = memory.index == 0
 
   override def take(
@@ -159,8 +157,8 @@ final class OverMatcher(step: OrderedOverStep) extends Matcher {
     }
 
   /** Evaluates the aggregates over the present frame. */
-  private def evaluate(memory: OverMemory, time: Long): InternalRow = aggregates.fold[InternalRow](noRow) {
-    functions =>
+  private def evaluate(memory: OverMemory, time: Long): InternalRow = aggregates
+    .fold[InternalRow](noRow) { functions =>
       val buffer =
         if (!bounded) memory.buffer
         else {
@@ -175,7 +173,7 @@ final class OverMatcher(step: OrderedOverStep) extends Matcher {
           sums(memory).over(0, memory.frame.size)
         }
       functions.result(buffer, InternalRow.empty)
-  }
+    }
 
   private def sums(memory: OverMemory): FrameAggregates = {
     if (memory.sums == null) {
@@ -263,13 +261,11 @@ final class OverMatcher(step: OrderedOverStep) extends Matcher {
       val (time, number) = (in.readVarLong(true), in.readVarLong(true))
       memory.frame += new FrameRow(RowBytes.read(in, width), time, number)
     }
-    (0 until in.readVarInt(true))
-      .foreach(_ => memory.past += RowBytes.read(in, functions.valueTypes.length))
+    (0 until in.readVarInt(true)).foreach(_ => memory.past += RowBytes.read(in, functions.valueTypes.length))
     (0 until in.readVarInt(true)).foreach { _ =>
       val time = in.readVarLong(true)
-      memory.waiting += new WaitingRow(
-        RowBytes.read(in, input.size), time, RowBytes.read(in, computedTypes.length),
-        RowBytes.read(in, functions.valueTypes.length))
+      memory.waiting += new WaitingRow(RowBytes.read(in, input.size), time,
+        RowBytes.read(in, computedTypes.length), RowBytes.read(in, functions.valueTypes.length))
     }
     memory
   }

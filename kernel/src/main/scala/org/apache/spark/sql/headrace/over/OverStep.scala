@@ -66,8 +66,7 @@ object OverStep {
     val time = StepTime.withName(spec.get("time").asText)
     val over = OverFrame.parse(spec.get("frame"))
     if (updating) new TableOverStep(outputs, rows, functions, over, orders, low, time)
-    else
-      new OrderedOverStep(outputs, rows, functions, over, orders, spec.get("arrival").asBoolean, time)
+    else new OrderedOverStep(outputs, rows, functions, over, orders, spec.get("arrival").asBoolean, time)
   }
 
   private def order(column: Attribute, words: String): SortOrder = {

@@ -21,8 +21,7 @@ final class OverTable(step: TableOverStep, counts: Counts) extends KeyedLogic {
   private val rows = step.rows
   private val functions = step.functions
   private val resultTypes = functions.resultTypes.toIndexedSeq
-  private val ordering = RowOrdering.create(
-    step.orders.zipWithIndex.map { case (order, i) =>
+  private val ordering = RowOrdering.create(step.orders.zipWithIndex.map { case (order, i) =>
       order.copy(child = BoundReference(i, order.child.dataType, nullable = true))
     }, Nil)
   private val keyProjection = UnsafeProjection.create(step.orders.map(_.child), rows.stored)
@@ -41,8 +40,7 @@ final class OverTable(step: TableOverStep, counts: Counts) extends KeyedLogic {
   }
 
   /** The number of rows behind a changed one whose own frame or `lag` may contain it. */
-  private val reach = math.max(
-    functions.back.toLong,
+  private val reach = math.max(functions.back.toLong,
     step.frame match {
       case RowsBefore(Some(preceding)) => preceding
       case _ => 0L
@@ -185,8 +183,8 @@ final class OverTable(step: TableOverStep, counts: Counts) extends KeyedLogic {
       aggregates.result(buffer, InternalRow.empty)
     }
 
-  private def finish(
-      state: SortedRows, running: Running, i: Int, start: Int, frame: InternalRow, out: TaggedRows): Unit = {
+  private def finish(state: SortedRows, running: Running, i: Int, start: Int, frame: InternalRow,
+      out: TaggedRows): Unit = {
     val entry = state(i)
     functions.set(computed, frame, i, start, running.groups)
     if (functions.neighbours.nonEmpty) {

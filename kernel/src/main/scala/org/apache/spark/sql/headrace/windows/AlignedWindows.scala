@@ -34,8 +34,7 @@ final class AlignedWindows(panes: Panes, shared: Option[WindowGrid]) extends Key
     }
   }
 
-  override def onTimer(
-      key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
+  override def onTimer(key: InternalRow, store: SlotStore, due: Long, now: Now, out: TaggedRows): Unit = {
     bind(key)
     dueWindows(store, due).foreach { case (number, bytes) =>
       val window = panes.read(bytes)

@@ -85,7 +85,8 @@ final class SlicedWindows(panes: Panes, grid: SliceGrid) extends KeyedLogic {
   /** Number of windows that get their first rows with a new slice: those without its neighbours. */
   private def newWindows(open: SliceChunks, start: Long, lastEnd: Long, now: Now): Long = {
     val (before, after) = open.around(start)
-    val upTo = if (after == Long.MaxValue) lastEnd else math.min(lastEnd, grid.firstEndAfter(after) - grid.every)
+    val upTo =
+      if (after == Long.MaxValue) lastEnd else math.min(lastEnd, grid.firstEndAfter(after) - grid.every)
     val known = if (before == Long.MinValue) before else grid.lastEnd(before)
     endsBetween(math.max(known, math.max(start, now.watermark)), upTo)
   }

@@ -53,8 +53,7 @@ final class SlidingGrid(val size: Long, val every: Long, offset: Long) extends S
   override def firstEndAfter(time: Long): Long = last(time - size) + every + size
   override def startOf(end: Long): Long = end - size
   override def start(window: Long): Long = window
-  override def end(window: Long): Long =
-    if (size == Long.MaxValue) Time.End else Time.plus(window, size)
+  override def end(window: Long): Long = if (size == Long.MaxValue) Time.End else Time.plus(window, size)
   override def numberOf(start: Long, end: Long): Long = start
 
   override def last(time: Long): Long =
