@@ -26,7 +26,7 @@ from headrace.processors import state, timers
 from headrace.processors.outputs import side_output
 from headrace.processors.processor import Processor
 from headrace.schemas.fields import Schema
-from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.keyed import KeyedStream
 from headrace.streams.pipeline import Pipeline
 from headrace.streams.results import (
     DivertingStream,
@@ -86,7 +86,6 @@ __all__ = [
     "TimedProcessed",
     "TimedResult",
     "TimedStream",
-    "Updates",
     "WindowedStream",
     "connect",
     "patterns",

@@ -351,6 +351,6 @@ def test_a_table_is_written_as_upserts_and_tombstones(
         " ('c', 4, 'insert'), ('d', 5, 'insert'), ('d', 5, 'delete') as t(k, n, change)"
     ).withColumn("__change", F.col("change"))
     sink = connect.kafka(servers=client.servers, topic=name, key="k")
-    deliver(sink, run("table"), 0, for_sink(changes, ["k"]))
+    deliver(sink, run("table"), 0, for_sink(changes, ["k"], "changes"))
     expected = {("a", '{"k":"a","n":2}'), ("b", None), ("c", '{"k":"c","n":4}')}
     assert {(record.key, record.value) for record in held(client, name)} == expected

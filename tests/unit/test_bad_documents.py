@@ -745,8 +745,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown mode of a sink",
         TX + "sinks:\n  out: {from: tx, memory: {}, mode: upsert}\n",
-        "p.yaml:5:37: expected one of append, update, complete, got `upsert`\n"
-        "  hint: Known: append, complete, update",
+        "p.yaml:5:37: expected one of append, update, changes, complete, got `upsert`\n"
+        "  hint: Known: append, changes, complete, update",
     ),
     (
         "several faults at once",
@@ -834,7 +834,7 @@ PLANS: list[tuple[str, str, str]] = [
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
         "p.yaml:7:36: `out`: a running aggregate changes its rows, so mode append is not possible\n"
-        '  hint: use mode="update" or "complete"',
+        '  hint: use mode="update", "changes" or "complete"',
     ),
     (
         "distinct on no column",

@@ -82,7 +82,7 @@ def _query_state(graph: Graph, query: Query) -> QueryState:
     columns = dict.fromkeys(name for facts in inputs for name in facts.columns or ())
     by_clock = any(facts.by_clock for facts in inputs)
     known = {name: types.get(name, "") for name in columns}
-    changes = isinstance(step, Aggregate) and step.emits_changes(graph)
+    changes = isinstance(step, Aggregate) and not step.emits_all(graph)
     signature = signature_of(step, known, by_clock=by_clock, changes=changes)
     untyped = {name for name, kind in signature["columns"].items() if not kind}
     if any(facts.columns is None for facts in inputs):

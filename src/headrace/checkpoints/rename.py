@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import PipelineDirectory
+from headrace.checkpoints.integrity.continuity import metadata_files
 from headrace.checkpoints.layout import checkpoint_of, find_orphans, has_epochs, list_checkpoints
 from headrace.checkpoints.signatures import STATELESS, read_signature
 from headrace.errors import OptionError, Problem, did_you_mean
 from headrace.plan.queries import Query, queries_of
+from headrace.sealed_files import RESTORE, is_sealed, seal, unseal
 
 if TYPE_CHECKING:
     from headrace.plan.graph import Graph
@@ -36,6 +38,7 @@ def rename_state(graph: Graph, directory: Path, old: str, new: str) -> None:
         if target.exists():  # written by a run that ended before its first epoch
             shutil.rmtree(target)
         source.rename(target)
+        _move_paths(source.name, target)
     finally:
         acquired.release()
 
@@ -54,6 +57,17 @@ def warn_of_unused_state(graph: Graph, directory: Path) -> list[Problem]:
     what = f"`{new}` starts with empty state; that of `{old}`, which the plan no longer has, is unused"
     hint = f"if it was renamed, stop and move the state: headrace state FILE {_OPTION} {old}={new}"
     return [Problem(str(directory), what, hint)]
+
+
+def _move_paths(old: str, target: Path) -> None:
+    """Replace the directory of a query in the files in which Spark stores the paths of schemas of state."""
+    before, after = (f"/queries/{name}/spark/".encode() for name in (old, target.name))
+    for file in metadata_files(target / "spark"):
+        sealed = is_sealed(stored := file.read_bytes())
+        content = unseal(stored, file, hint=RESTORE) if sealed else stored
+        if before in content:
+            moved = content.replace(before, after)
+            file.write_bytes(seal(moved, file) if sealed else moved)
 
 
 def _find_query(graph: Graph, name: str) -> Query:

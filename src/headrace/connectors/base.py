@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Role = Literal["source", "sink", "table"]
 Carries = Literal["bytes", "rows"]
 Guarantee = Literal["at_most_once", "at_least_once", "exactly_once"]
-WriteMode = Literal["append", "update", "complete"]
+WriteMode = Literal["append", "update", "changes", "complete"]
 Load = Literal["table", "key"]
 """How a lookup reads its table: the whole table, or rows by key."""
 

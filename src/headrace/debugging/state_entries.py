@@ -105,7 +105,8 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
     if (view := classes.windows.WindowStateView.of(plan)) is not None:
         return _windows(files, view)
     if variable := classes.operators.keyed.KeyedOperator.variableOf(plan):
-        return [(STORED, _stored_bytes(files, variable))]
+        running = classes.tables.RunningAggregateView.of(plan)
+        return [_table(files, variable, running)]
     return [_native(files, classes.windows.NativeAggregateView.of(plan), node.key_names)]
 
 
@@ -116,6 +117,13 @@ def _windows(files: StateFiles, view: Any) -> list[tuple[str, DataFrame]]:
     if view.ordered():
         parts.append((WAITING, DataFrame(view.waiting(stored), files.spark)))
     return parts
+
+
+def _table(files: StateFiles, variable: str, running: Any) -> tuple[str, DataFrame]:
+    """Return the rows of a running aggregate, or the size of the state of another table or a join."""
+    if running is None:
+        return STORED, _stored_bytes(files, variable)
+    return VALUES, DataFrame(running.values(java_frame(files.entries(variable))), files.spark)
 
 
 def _stored_bytes(files: StateFiles, variable: str) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -84,7 +85,8 @@ class Graph:
         """
         if ref not in self._facts:
             node = self.nodes[ref.step]
-            self._facts[ref] = node.output_facts(ref.output, [self.facts(source) for source in node.inputs])
+            facts = node.output_facts(ref.output, [self.facts(source) for source in node.inputs])
+            self._facts[ref] = replace(facts, grows=facts.grows and not node.drops_rows)
         return self._facts[ref]
 
     def upstream(self, node: Node) -> list[Node]:

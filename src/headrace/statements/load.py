@@ -92,6 +92,8 @@ class _ScriptBuilder:
         self._inserts: dict[str, list[str]] = {}
         self._failed: set[str] = set()
         """The sinks with a query that was refused."""
+        self._changing: set[str] = set()
+        """The sinks without a key that get changes."""
         self._places: dict[str, str] = {}
         self._queries = QueryBuilder(script, self.draft, self._catalog)
         self._bare: list[Query] = []
@@ -340,8 +342,12 @@ class _ScriptBuilder:
 
     def _check_rows(self, sink: Create, relation: Relation, where: str) -> None:
         """Refuse rows that replace earlier ones in a sink that would keep all of them."""
-        keyless = not sink.key and "key" not in sink.options and sink.options["connector"].text != "console"
-        if keyless and relation.changes == "table" and not relation.marked:
+        if not _is_keyless(sink):
+            return
+        if relation.labelled:
+            self._changing.add(sink.name.text)
+        console = sink.options["connector"].text == "console"
+        if relation.changes == "table" and not (relation.marked or relation.labelled or console):
             raise refuse(
                 where,
                 f"rows of the query replace earlier ones, but the sink `{sink.name}` has no key",
@@ -373,15 +379,17 @@ class _ScriptBuilder:
         fields = connector(kind).model_fields
         if create.key and "key" in fields and "key" not in entry[kind]:
             entry[kind]["key"] = [key.text for key in create.key]
-        return {"from": ref, **entry}
+        mode = {"mode": "changes"} if create.name.text in self._changing else {}
+        return {"from": ref, **entry, **mode}
 
     def _attempt_console(self, query: Query) -> None:
         try:
-            self._queries.build("result", query.query, query.where)
+            relation = self._queries.build("result", query.query, query.where)
         except DocumentError as error:
             self.draft.problems += error.problems
             return
-        self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}})
+        mode = {"mode": "changes"} if relation.labelled else {}
+        self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}, **mode})
 
 
 def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
@@ -401,6 +409,10 @@ def _left_out(create: Create, columns: list[str]) -> dict[str, str]:
     named = {column.lower() for column in columns}
     left_out = [column for column in create.columns if column.name.text.lower() not in named]
     return {column.name.text: f"cast(null as {_NOT_NULL.sub('', column.type)})" for column in left_out}
+
+
+def _is_keyless(sink: Create) -> bool:
+    return not sink.key and "key" not in sink.options
 
 
 def _is_clock(expression: str) -> bool:

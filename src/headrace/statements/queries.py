@@ -18,6 +18,8 @@ from headrace.statements.syntax import Emit, Select, parse_query
 from headrace.statements.tokens import Script
 from headrace.steps.facts import CHANGE
 
+_GROUP = "use GROUP BY instead"
+_ROW_COUNTS = ("row_count", "row_count_2")
 _STALE = "a pane that no longer satisfies the condition would leave an earlier one in the results"
 
 if TYPE_CHECKING:
@@ -241,6 +243,7 @@ class SelectBuilder:
             changes=relation.changes,
             key=key if all(key) else (),
             marked=relation.marked,
+            labelled=relation.labelled,
             replaces=relation.replaces,
             bounds=windows.selected_bounds(relation.bounds, sources),
             side_outputs=relation.side_outputs if relation.ref.startswith(f"{self.name}:") else {},
@@ -275,15 +278,25 @@ class SelectBuilder:
     def _distinct(
         self, source: joins.Source, entry: dict[str, Any], items: list[tuple[str, Placed]]
     ) -> Relation:
-        if source.relation.changes == "table":
-            raise refuse(
-                self.where, "SELECT DISTINCT over rows that change is not supported", "use GROUP BY instead"
-            )
+        relation, names = source.relation, tuple(name for name, _ in items)
+        if relation.changes == "table" and not (relation.marked or relation.labelled):
+            raise refuse(self.where, "SELECT DISTINCT over panes that change is not supported", _GROUP)
         inner = self.draft.new_name(self.name, "select")
         self.queries.add(inner, self.where, {**entry, "select": dict(items)})
-        names = [name for name, _ in items]
-        self.queries.add(self.name, self.where, {"from": inner, "distinct": {"on": names}})
-        return Relation(self.name, tuple(names))
+        if relation.changes == "table":
+            return self._distinct_rows(inner, names)
+        self.queries.add(self.name, self.where, {"from": inner, "distinct": {"on": list(names)}})
+        return Relation(self.name, names)
+
+    def _distinct_rows(self, ref: str, names: tuple[str, ...]) -> Relation:
+        """Add the steps that keep each different row of a table once, as long as the table has it."""
+        grouped = self.draft.new_name(self.name, "aggregate")
+        count = next(name for name in _ROW_COUNTS if name not in names)
+        entry = {"from": ref, "key_by": list(names), "aggregate": {count: "count(*)"}}
+        self.queries.add(grouped, self.where, entry)
+        selected = {name: quote(name) for name in names}
+        self.queries.add(self.name, self.where, {"from": grouped, "select": selected})
+        return Relation(self.name, names, changes="table", key=names, labelled=True)
 
     # GROUP BY
 
@@ -333,6 +346,7 @@ class SelectBuilder:
             times=times,
             changes="table" if updating else "none",
             key=key if all(key) else (),
+            labelled=grouping.window is None,
             replaces=replaces,
             bounds=windows.selected_bounds(WINDOW_BOUNDS, texts) if grouping.window is not None else {},
             side_outputs=outputs,
@@ -368,14 +382,15 @@ class SelectBuilder:
             inner = self.draft.new_name(self.name, "query")
             relations.append(self.inner(inner, part))
         first = relations[0]
-        if any(relation.changes == "table" for relation in relations):
-            what = "UNION of rows that replace earlier ones is not supported"
+        if any(each.changes == "table" and not (each.marked or each.labelled) for each in relations):
+            what = "UNION of panes that replace earlier ones is not supported"
             raise refuse(self.where, what, "write each query to the sink with an INSERT of its own")
+        changes = any(each.changes == "table" for each in relations)
         if any(relation.columns is None for relation in relations):
             raise refuse(
                 self.where, "UNION needs queries with known columns", "name the columns instead of *"
             )
-        aligned = [first.ref]
+        aligned = [self._align(first, first)]
         for relation in relations[1:]:
             if len(relation.columns or ()) != len(first.columns or ()):
                 counts = f"{len(first.columns or ())} and {len(relation.columns or ())}"
@@ -383,14 +398,19 @@ class SelectBuilder:
             aligned.append(self._align(relation, first))
         name = self.draft.new_name(self.name, "union") if distinct else self.name
         self.queries.add(name, self.where, {"union": aligned, **({} if distinct else {"where": "true"})})
+        if distinct and changes:
+            return self._distinct_rows(name, first.columns or ())
         if distinct:
             self.queries.add(
                 self.name, self.where, {"from": name, "distinct": {"on": list(first.columns or ())}}
             )
+        if changes:
+            return Relation(self.name, first.columns, changes="table", labelled=True)
         return Relation(self.name, first.columns, times=first.times)
 
     def _align(self, relation: Relation, first: Relation) -> str:
-        if relation.columns == first.columns:
+        """Return the output of a query with the columns of the first one, without `change`."""
+        if relation.columns == first.columns and not relation.marked:
             return relation.ref
         pairs = zip(first.columns or (), relation.columns or (), strict=True)
         name = self.draft.new_name(self.name, "select")

@@ -40,6 +40,8 @@ class Relation:
     """The columns that identify a row of a table."""
     marked: bool = False
     """True if the rows of a table have the column `change`."""
+    labelled: bool = False
+    """True for a running aggregate: its rows are changes, and a sink in mode `changes` adds `change`."""
     replaces: bool = False
     """True for panes that replace earlier ones without retracting them."""
     window: Window | None = None

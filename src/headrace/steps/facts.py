@@ -49,16 +49,22 @@ class Facts:
     for `within`.
     """
     change: Change = "none"
-    """`updates`: a running aggregate emits a key again; `refinements`: a window fires more than once;
-    `table`: the rows are the changelog of a table."""
+    """`table`: the rows are the changelog of a table, such as a running aggregate; `updates`: a SQL query of
+    Spark emits a key again; `refinements`: a window fires more than once."""
     adds: bool = False
     """True for panes that fire more than once in discarding mode: a pane adds to the earlier ones."""
     table_key: tuple[str, ...] = ()
-    """The columns that identify a row of a table, or the keys of a running aggregate; empty if unknown."""
+    """The columns that identify a row of a table; empty if unknown, and for the one row of an aggregate
+    without keys.
+    """
     fixed: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """The columns of an updated row that its later versions repeat, each with the keys of the running
     aggregate (`table_key`) that it is computed from.
     """
+    keyed: bool = False
+    """True for a running aggregate, whose keys are known: `table_key`, at present called as in `fixed`."""
+    grows: bool = False
+    """True for a table whose rows are replaced and never removed: a running aggregate over inserts."""
     cdc: bool = False
     """True for the changes of a CDC source, whose column `change` has the operation."""
     delivered: bool = False
@@ -122,13 +128,15 @@ def union_facts(inputs: Sequence[Facts]) -> Facts:
         delivered=all(facts.delivered for facts in inputs),
         table_key=keys.table_key,
         fixed=keys.fixed,
+        keyed=any(facts.keyed for facts in inputs),
+        grows=all(facts.grows for facts in inputs),
     )
 
 
 def _common_keys(inputs: Sequence[Facts]) -> Facts:
     """Return facts with the keys of updated rows that all inputs share; empty facts for other rows."""
     shared = len({(facts.change, facts.table_key, facts.fixed) for facts in inputs}) == 1
-    return inputs[0] if shared and inputs[0].change == "updates" else Facts()
+    return inputs[0] if shared and inputs[0].keyed else Facts()
 
 
 def fixed_after(facts: Facts, items: Iterable[tuple[str | None, object]]) -> Facts:

@@ -1,4 +1,4 @@
-"""`KeyedStream`: rows grouped by key, without time; and `Updates`, the rows of a running aggregate."""
+"""`KeyedStream`: rows grouped by key, without time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest, LatestOrder
 from headrace.steps.tables.top_n import Ties, TopN
 from headrace.streams.over import OverVerb
-from headrace.streams.rows import Rows, missing_attribute
+from headrace.streams.rows import Stage, missing_attribute
 from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
@@ -86,10 +86,11 @@ class KeyedStream(OverVerb):
 
             return missing_attribute(self, name, TimedKeyedStream)
 
-    def aggregate(self, name: str, /, **aggregates: str | Column) -> Updates:
-        """Return a running aggregate: one row for each key, updated in every micro-batch.
+    def aggregate(self, name: str, /, **aggregates: str | Column) -> Table:
+        """Return a running aggregate: a table with one row for each key, updated in every micro-batch.
 
-        Its state grows with the number of keys and never expires; that of a window does.
+        A sink with a key applies its changes. Others get the new row of each changed key, or every change in
+        mode `changes`. Its state grows with the number of keys and never expires; that of a window does.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
@@ -97,7 +98,9 @@ class KeyedStream(OverVerb):
         <totals of p>
         """
         node = Aggregate(name, self._ref, self._keys, aggregate_expressions(name, aggregates))
-        return Updates(self._pipeline, self._pipeline._add(node))
+        from headrace.streams.tables import Table
+
+        return Table(self._pipeline, self._pipeline._add(node))
 
     @verb()
     def top_n(self, name: str, /, *, n: int, order_by: str, ties: Ties = "rows") -> Table:
@@ -279,16 +282,3 @@ class KeyedStream(OverVerb):
         from headrace.streams.results import Processed
 
         return Processed(self._pipeline, ref)
-
-
-class Updates(Rows):
-    """The rows of a running aggregate: a key is emitted again whenever its values change.
-
-    >>> from headrace import Pipeline, connect
-    >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int, ts timestamp")
-    >>> totals = tx.key_by("card").aggregate("totals", total="sum(amount)")
-    >>> totals.write("table", connect.memory(), mode="update")
-    """
-
-    def _after(self, ref: Ref, /) -> Updates:
-        return Updates(self._pipeline, ref)

@@ -206,8 +206,10 @@ class Stage:
         Args:
             name: the sink's name, in errors, metrics and the delivery ledger.
             connector: from `connect`.
-            mode: for running aggregates `"update"` (each changed key once per micro-batch, the default) or
-                `"complete"` (all keys every time); `"append"` for all other streams.
+            mode: for running aggregates and tables, in a sink without a key: `"update"`, the new row of each
+                changed key (the default of running aggregates), or `"changes"`, every change with the column
+                `change` (the default of other tables); for running aggregates also `"complete"`, all keys
+                every time. `"append"` for all other streams.
 
         >>> from headrace import Pipeline, connect
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")

@@ -18,7 +18,7 @@ from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.tables.join import At, TableHow
-from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.keyed import KeyedStream
 from headrace.streams.over import OverVerb
 from headrace.streams.rows import (
     Before,
@@ -322,8 +322,8 @@ class Stream(OverVerb, Rows):
         """Group by columns or expressions. A null key is a key."""
         return KeyedStream(self._pipeline, self._ref, key_expressions(columns, named))
 
-    def aggregate(self, name: str, /, **aggregates: str | Column) -> Updates:
-        """Aggregate all rows: one row, updated in every micro-batch."""
+    def aggregate(self, name: str, /, **aggregates: str | Column) -> Table:
+        """Aggregate all rows: a table with one row, updated in every micro-batch."""
         return KeyedStream(self._pipeline, self._ref, ()).aggregate(name, **aggregates)
 
     @overload

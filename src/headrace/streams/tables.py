@@ -29,6 +29,8 @@ class Table(OverVerb, Rows):
 
     The rows have the column `change`: `insert`, `update_before`, `update_after` or `delete`. A sink with a
     key applies the changes; a Kafka sink with a key writes upserts and tombstones; others write the changes.
+    The rows of a running aggregate have the column in sinks of mode `changes` only; by default, a sink
+    without a key gets the new row of each changed key.
 
     >>> from headrace import Pipeline, connect
     >>> schema = "symbol string, price double, ts timestamp"
@@ -40,6 +42,17 @@ class Table(OverVerb, Rows):
     def key_by(self, *columns: str, **named: str | Column) -> KeyedTable:
         """Group the rows by columns or expressions. A null key is a key."""
         return KeyedTable(self._pipeline, self._ref, key_expressions(columns, named))
+
+    def aggregate(self, name: str, /, **aggregates: str | Column) -> Table:
+        """Aggregate all rows of the table: a table with one row.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount int")
+        >>> totals = tx.key_by("card").aggregate("totals", total="sum(amount)")
+        >>> totals.aggregate("highest", total="max(total)")
+        <highest of p>
+        """
+        return KeyedStream(self._pipeline, self._ref, ()).aggregate(name, **aggregates)
 
     @verb()
     def join(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from headrace import Pipeline, SourceStream, connect
 from headrace.errors import PlanError
-from headrace.streams.keyed import Updates
+from headrace.steps.stateful.updates import needs_old_rows
+from headrace.streams.tables import Table
 
 KEY = connect.memory(key=["k"])
 
@@ -17,16 +19,16 @@ def read(name: str = "p") -> SourceStream:
     return Pipeline(name).read("tx", connect.memory(), schema="k string, day int, v int")
 
 
-def counts() -> Updates:
+def counts() -> Table:
     return read().key_by("k").aggregate("counts", n="count(*)")
 
 
-def tier_of_counts(stream: Updates) -> str:
+def tier_of_counts(stream: Table) -> str:
     graph = stream._pipeline._plan()
     return graph["counts"].tier(graph).name
 
 
-def inner_lookup() -> Updates:
+def inner_lookup() -> Table:
     return counts().lookup("homes", connect.memory(), on="k", on_miss="drop", schema="k string")
 
 
@@ -52,7 +54,7 @@ def inner_lookup() -> Updates:
     ],
 )
 def test_a_sink_with_a_key_that_would_keep_old_rows_is_refused(
-    then: Callable[[], Updates], key: str | list[str], problem: str
+    then: Callable[[], Table], key: str | list[str], problem: str
 ) -> None:
     stream = then()
     stream.write("out", connect.memory(key=key))
@@ -107,29 +109,63 @@ def test_sql_over_an_aggregate_of_a_table_does_not_delete_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    ("then", "tier"),
+    "then",
     [
-        (counts, "native"),
-        (lambda: counts().select("k", "n * 2 as m"), "native"),
-        (lambda: counts().select("concat(k, '!') as k", "n"), "native"),
-        (lambda: counts().where("n < 2"), "kernel"),
-        (lambda: counts().where("n < 2").with_columns(m="n"), "kernel"),
+        counts,
+        lambda: counts().select("k", "n * 2 as m"),
+        lambda: counts().select("concat(k, '!') as k", "n"),
+        lambda: counts().where("n < 2"),
+        lambda: counts().where("n < 2").with_columns(m="n"),
     ],
 )
-def test_a_filter_before_a_sink_with_a_key_moves_the_aggregate_into_the_kernel(
-    then: Callable[[], Updates], tier: str
+def test_a_running_aggregate_of_the_kernel_has_sinks_with_and_without_a_key(
+    then: Callable[[], Table],
 ) -> None:
     stream = then()
     stream.write("rows", connect.memory())
-    assert tier_of_counts(stream) == "native"
     stream.write("out", KEY)
-    assert tier_of_counts(stream) == tier
+    stream._pipeline.check()
+    assert tier_of_counts(stream) == "kernel"
+
+
+@pytest.mark.parametrize(
+    ("then", "connector", "mode", "needed"),
+    [
+        (counts, connect.memory(), None, False),
+        (counts, KEY, None, False),
+        (counts, connect.memory(), "changes", True),
+        (lambda: counts().where("n < 2"), connect.memory(), None, False),
+        (lambda: counts().where("n < 2"), KEY, None, True),
+        (lambda: counts().key_by("n").aggregate("again", m="count(*)"), connect.memory(), None, True),
+    ],
+)
+def test_old_rows_are_emitted_if_something_reads_them(
+    then: Callable[[], Table], connector: Any, mode: Any, needed: bool
+) -> None:
+    stream = then()
+    stream.write("out", connector, mode=mode)
+    graph = stream._pipeline._plan()
+    assert needs_old_rows(graph, graph["counts"]) == needed
 
 
 def test_a_constant_can_be_the_key_of_an_aggregate_of_all_rows() -> None:
     total = read().aggregate("counts", n="count(*)").with_columns(k="'all'")
     total.write("out", KEY)
-    assert tier_of_counts(total) == "native"
+    total._pipeline.check()
+
+
+def test_rows_of_a_running_aggregate_have_no_column_change_of_the_user() -> None:
+    stream = read().key_by("k").aggregate("counts", change="sum(v)")
+    with pytest.raises(PlanError, match="a running aggregate is a table, whose changes are marked by"):
+        stream._pipeline.check()
+
+
+def test_a_reader_of_changes_and_a_sink_of_all_rows_exclude_each_other() -> None:
+    stream = counts()
+    stream.write("out", connect.memory(), mode="complete")
+    stream.key_by("n").aggregate("again", m="count(*)").write("others", connect.memory())
+    with pytest.raises(PlanError, match="a sink in mode complete and `again` read it"):
+        stream._pipeline.check()
 
 
 def test_distinct_values_are_kept_by_the_kernel() -> None:
@@ -147,7 +183,7 @@ def test_distinct_values_are_kept_by_the_kernel() -> None:
 def test_a_key_of_a_kafka_record_can_be_shared() -> None:
     stream = read().key_by("k", "day").aggregate("counts", n="count(*)").where("n > 1")
     stream.write("out", connect.kafka(servers="localhost:9092", topic="t", format="json", key=["k"]))
-    assert tier_of_counts(stream) == "native"
+    stream._pipeline.check()
 
 
 def test_redis_cannot_delete_a_key() -> None:

@@ -175,7 +175,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
     "a running aggregate appended": (
         lambda p: read(p).key_by("card").aggregate("n", n="count(*)").write("out", OUT, mode="append"),
         "a running aggregate changes its rows, so mode append is not possible",
-        'use mode="update" or "complete"',
+        'use mode="update", "changes" or "complete"',
     ),
     "update mode for rows that never change": (
         lambda p: read(p).write("out", OUT, mode="update"),
@@ -222,7 +222,7 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         "an outer join of streams needs event time, but `tx` has none",
         "event_time(..., step_name=...)",
     ),
-    "two modes on one aggregate": (two_modes, "its sinks have different modes", "set the same mode"),
+    "two modes on one aggregate": (two_modes, "its sinks have different modes", "set mode complete for all"),
     "two steps of one name": (
         twice,
         "the name `out` is already used",

@@ -192,7 +192,8 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
         ("CREATE SINK out WITH (connector = 'memori') AS SELECT * FROM bid", "unknown connector `memori`"),
         ("INSERT INTO out SELECT * FROM bid", "unknown sink `out`"),
         (
-            "CREATE SINK out WITH (connector = 'memory') AS SELECT auction, count(*) AS n FROM bid GROUP BY auction",
+            "CREATE SINK out WITH (connector = 'memory') AS SELECT auction, count(*) AS n FROM bid "
+            "GROUP BY auction, TUMBLE(ts, INTERVAL '1' HOUR) EMIT CHANGES",
             "rows of the query replace earlier ones, but the sink `out` has no key",
         ),
         (

@@ -17,7 +17,7 @@ from headrace.lookups.declare import Lookup
 from headrace.runtime.options import RunOptions
 from headrace.steps.base import Ref
 from headrace.steps.rows.columns import Where
-from headrace.streams.keyed import KeyedStream, Updates
+from headrace.streams.keyed import KeyedStream
 from headrace.streams.pipeline import collecting
 from headrace.streams.results import (
     DivertingStream,
@@ -27,6 +27,7 @@ from headrace.streams.results import (
     TimedResult,
 )
 from headrace.streams.stream import Stream
+from headrace.streams.tables import Table
 from headrace.streams.timed import TimedKeyedStream, TimedStream
 from headrace.streams.windowed import NativeWindowedStream, WindowedStream
 from headrace.windows.declare import WindowAggregate
@@ -143,10 +144,10 @@ def test_a_join_and_a_union_take_no_keyed_stream(tx: SourceStream) -> None:
         timed.union(keyed)
 
 
-def test_a_running_aggregate_gives_updates_that_no_window_takes(tx: SourceStream) -> None:
+def test_a_running_aggregate_is_a_table(tx: SourceStream) -> None:
     running = tx.key_by("card").aggregate("totals", n="count(*)")
-    assert type(running) is Updates
-    assert not hasattr(running, "key_by")
+    assert type(running) is Table
+    assert type(running.key_by("n").aggregate("again", m="count(*)")) is Table
     assert type(tx.key_by("card")) is KeyedStream
 
 

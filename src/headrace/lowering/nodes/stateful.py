@@ -14,7 +14,7 @@ from headrace.lowering.joins.joins import join_streams
 from headrace.lowering.patterns.match_recognize import find_row_patterns, select_input
 from headrace.lowering.patterns.matches import find_matches
 from headrace.lowering.patterns.rules import RuleStep
-from headrace.lowering.tables.changes import is_changelog
+from headrace.lowering.tables.changes import LABEL, is_changelog
 from headrace.lowering.tables.joins import join_table_rows
 from headrace.lowering.tables.steps import complete_rows, latest_rows, running_rows, top_rows
 from headrace.rules.revision import load_now
@@ -26,6 +26,7 @@ from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.stateful.updates import needs_old_rows
 from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import VERSIONS, Latest
 from headrace.steps.tables.top_n import TopN
@@ -39,12 +40,16 @@ if TYPE_CHECKING:
 @lower.register(Aggregate)
 def _aggregate(node: Aggregate, lowering: Lowering) -> DataFrame:
     frame = lowering.changes(node.input)
-    if not frame.isStreaming or not (is_changelog(frame) or node.emits_changes(lowering.graph)):
-        return drop_hidden(frame).groupBy(*name_columns(node.keys)).agg(*name_columns(node.aggregates))
+    keys, aggregates = name_columns(node.keys), name_columns(node.aggregates)
+    if not frame.isStreaming:
+        return drop_hidden(frame).groupBy(*keys).agg(*aggregates).withColumn(LABEL, F.lit("insert"))
     if node.emits_all(lowering.graph):
-        return complete_rows(frame, name_columns(node.keys), name_columns(node.aggregates))
-    ready, keys = add_keys(frame, node.keys)
-    return running_rows(ready, keys, name_columns(node.aggregates), counts=lowering.count(node))
+        if is_changelog(frame):
+            return complete_rows(frame, keys, aggregates)
+        return drop_hidden(frame).groupBy(*keys).agg(*aggregates)
+    ready, names = add_keys(frame, node.keys)
+    both = needs_old_rows(lowering.graph, node)
+    return running_rows(ready, names, aggregates, both=both, counts=lowering.count(node))
 
 
 @lower.register(Match)

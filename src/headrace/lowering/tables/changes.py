@@ -11,11 +11,12 @@ from headrace.connectors.base import DELETED
 from headrace.lowering.expressions import HIDDEN, REFINED, drop_hidden
 from headrace.steps.facts import CHANGE
 from headrace.steps.rows.sql import Sql
-from headrace.steps.stateful.updates import is_over_table
+from headrace.steps.stateful.updates import needs_old_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from headrace.connectors.base import WriteMode
     from headrace.lowering.lowering import Lowering
     from headrace.steps.base import Node, Ref
 
@@ -38,16 +39,16 @@ def removes() -> Column:
 
 
 def new_rows(node: Node, ref: Ref, lowering: Lowering) -> DataFrame:
-    """Return the rows of an input; of a running aggregate that emits changes, without the old rows.
+    """Return the rows of an input; of a running aggregate without the old rows that no later step reads.
 
-    Functions and lookups process the old rows of an aggregate over a table, so that sinks delete its keys.
+    Functions and lookups process the others too, so that sinks delete keys; a SQL query of Spark reads none.
     """
     frame, graph = lowering.frame(ref), lowering.graph
-    if graph.facts(ref).change != "updates" or not is_changelog(frame):
+    if not graph.facts(ref).keyed or not is_changelog(frame):
         return frame
-    if not isinstance(node, Sql) and is_over_table(graph, node):
-        return frame
-    return frame.where(~removes()).drop(LABEL)
+    if isinstance(node, Sql):
+        return frame.where(~removes()).drop(LABEL)
+    return frame if needs_old_rows(graph, node) else frame.where(~removes())
 
 
 def label_panes(panes: DataFrame, mode: str) -> DataFrame:
@@ -108,14 +109,28 @@ def upserts(frame: DataFrame, key: Sequence[str]) -> DataFrame:
     return rows.withColumn(DELETED, F.col("__sign") < 0).drop("__sign")
 
 
-def for_sink(frame: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Return the rows that a sink writes: upserts if it applies changes by key, otherwise all rows.
+def for_sink(frame: DataFrame, key: Sequence[str], mode: WriteMode, *, grows: bool = False) -> DataFrame:
+    """Return the rows that a sink writes: upserts if it applies changes by key, otherwise changes as rows.
 
-    A running aggregate has no column `change`: a sink without a key receives the new row of each changed key.
-    A sink reports a key column that does not exist.
+    In mode `update` a sink without a key receives the new row of each changed key, otherwise every change. A
+    sink reports a key column that does not exist.
+
+    Args:
+        frame: the rows of an epoch.
+        key: the columns by which the sink replaces rows; empty if it appends them.
+        mode: the mode of the sink.
+        grows: True if the changes replace rows of these keys and remove none.
     """
     if not is_changelog(frame):
         return drop_hidden(frame)
     if key and set(key) <= set(frame.columns):
+        if grows:
+            return drop_hidden(frame.where(~removes())).withColumn(DELETED, F.lit(False))
         return upserts(frame, key)
-    return drop_hidden(frame if CHANGE in frame.columns else frame.where(~removes()))
+    if mode == "update":
+        return drop_hidden(frame.where(~removes()))
+    return drop_hidden(
+        frame
+        if CHANGE in frame.columns
+        else frame.withColumn(CHANGE, F.coalesce(F.col(LABEL), F.lit("insert")))
+    )

@@ -54,11 +54,19 @@ def top_rows(frame: DataFrame, keys: Sequence[str], node: TopN, facts: Facts, *,
 
 
 def running_rows(
-    frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column], *, counts: Counts
+    frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column], *, both: bool, counts: Counts
 ) -> DataFrame:
-    """Return the tagged rows of a running aggregate over a changelog."""
+    """Return the tagged rows of a running aggregate.
+
+    Args:
+        frame: the input.
+        keys: the key columns.
+        aggregates: the named aggregates.
+        both: True to emit the old row of a changed key, too.
+        counts: the row counters.
+    """
     ready = with_time(frame)
-    return run_keyed_step(ready, running_step(ready, keys, aggregates), counts)
+    return run_keyed_step(ready, running_step(ready, keys, aggregates, both=both), counts)
 
 
 def complete_rows(frame: DataFrame, keys: Sequence[Column], aggregates: Sequence[Column]) -> DataFrame:
@@ -68,10 +76,12 @@ def complete_rows(frame: DataFrame, keys: Sequence[Column], aggregates: Sequence
     return DataFrame(kernel(spark).tables.CompleteAggregate.apply(java_frame(grouped)), spark)
 
 
-def running_step(frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column]) -> Any:
-    """Return the kernel's step of a running aggregate over a changelog with `__ts`."""
+def running_step(
+    frame: DataFrame, keys: Sequence[str], aggregates: Sequence[Column], *, both: bool = True
+) -> Any:
+    """Return the kernel's step of a running aggregate over rows with `__ts`."""
     grouped = frame.groupBy(*(f"`{key}`" for key in keys)).agg(*aggregates)
-    declared = json.dumps({"keys": list(keys), "time": "none"})
+    declared = json.dumps({"keys": list(keys), "time": "none", "both": both})
     kind = kernel(frame.sparkSession).tables.RunningAggregateStep
     return kind.apply(java_frame(frame), java_frame(grouped), declared)
 

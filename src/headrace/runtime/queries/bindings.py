@@ -45,14 +45,15 @@ class Bindings:
 
     def _bind_sink(self, sink: Sink, query: Query) -> SinkBinding:
         writer = self.build_writer(sink)
-        replaces = replaces_rows(sink, self.graph.facts(sink.input))
+        facts, mode = self.graph.facts(sink.input), sink.write_mode(self.graph)
+        replaces = replaces_rows(sink, facts)
         key = writer.upsert_key if isinstance(writer, Upserting) and replaces else ()
         return SinkBinding(
             sink.name,
             sink.input,
             writer,
-            self._context(query, sink.name, sink.write_mode(self.graph)),
-            lambda frame, epoch: for_sink(frame, key),
+            self._context(query, sink.name, mode),
+            lambda frame, epoch: for_sink(frame, key, mode, grows=facts.grows),
             of_dead_letters=is_dead_letters(self.graph, sink.input),
         )
 

@@ -203,7 +203,7 @@ class QueryPlanner:
         # Sinks of dead letters always append; the output mode depends on the other sinks.
         sinks = [sink for sink in sinks_of(self.graph, query) if not is_dead_letters(self.graph, sink.input)]
         modes = {sink.write_mode(self.graph) for sink in sinks}
-        return modes.pop() if len(modes) == 1 else "update"
+        return "complete" if modes == {"complete"} else "update"
 
     def _analyse(self, query: Query, stream_plan: DataFrame, delivery: Delivery) -> None:
         """Let Spark analyse every output that the query writes, to report errors before the first epoch.

@@ -29,7 +29,7 @@ def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
         for column in schema
     }
     by_clock = any(graph.facts(ref).by_clock for ref in step.inputs)
-    changes = isinstance(step, Aggregate) and step.emits_changes(graph)
+    changes = isinstance(step, Aggregate) and not step.emits_all(graph)
     return signature_of(step, types, by_clock=by_clock, changes=changes)
 
 

@@ -19,7 +19,7 @@ from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.grammar.options import ConnectorModel
 from headrace.steps.grammar.values import Reference
-from headrace.steps.stateful.updates import check_replaced
+from headrace.steps.stateful.updates import check_replaced, replaces_rows
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier, unknown_columns
 
 _COLUMN_OPTIONS = (
@@ -55,15 +55,17 @@ class Sink(Node):
         return ()
 
     def write_mode(self, plan: Plan) -> WriteMode:
-        """Return the mode; default: update for a running aggregate, append for other rows."""
-        return self.mode or ("update" if plan.facts(self.input).change == "updates" else "append")
+        """Return the mode; default: update for a running aggregate, changes for other tables, or append."""
+        facts = plan.facts(self.input)
+        changes: WriteMode = "changes" if facts.change == "table" else "append"
+        return self.mode or ("update" if facts.keyed else changes)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         if "sink" not in self.connector.roles:
             yield Finding(f"{self.connector.kind} cannot be written to", "it is a source only", ("mode",))
         yield from self._check_mode(plan)
         yield from check_replaced(plan, self)
-        columns, schema = plan.facts(self.input).columns, plan.facts(self.input).schema
+        columns, schema = self._columns(plan), plan.facts(self.input).schema
         if schema is not None and (problem := self.connector.schema_problem(schema)):
             yield Finding(*problem)
         for option in _COLUMN_OPTIONS:
@@ -72,16 +74,31 @@ class Sink(Node):
                 continue
             names = (value,) if isinstance(value, str) else tuple(value)
             yield from unknown_columns(names, columns, option, (option,))
-        yield from self._check_encoding(plan.facts(self.input))
+        yield from self._check_encoding(plan)
         used = (name.split(".")[0] for name in getattr(self.connector, "template_columns", ()))
         yield from unknown_columns(used, columns, "template")
 
-    def _check_encoding(self, facts: Facts) -> Iterator[Finding]:
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        if self.mode == "changes" and not self.connector.row_key:
+            what = "the sink has no key, so it gets every change as a row, with the column `change`"
+            yield Finding(what, "give the sink a key to keep the present rows only", ("mode",))
+
+    def _columns(self, plan: Plan) -> tuple[str, ...] | None:
+        """Return the columns that it writes, if they are known."""
+        facts = plan.facts(self.input)
+        if facts.columns is None or facts.change != "table":
+            return facts.columns
+        upserts = bool(getattr(self.connector, "key", None)) and replaces_rows(self, facts)
+        plain = tuple(name for name in facts.columns if name != CHANGE)
+        if not upserts and self.write_mode(plan) == "changes":
+            return (*plain, CHANGE)
+        return plain if upserts else facts.columns
+
+    def _check_encoding(self, plan: Plan) -> Iterator[Finding]:
         """Check the columns against the format, as far as names and types are declared."""
-        if facts.columns is None or not self.checks_columns:
+        facts, names = plan.facts(self.input), self._columns(plan)
+        if names is None or not self.checks_columns:
             return
-        upserts = facts.change == "table" and getattr(self.connector, "key", None)
-        names = [name for name in facts.columns if not (upserts and name == CHANGE)]
         types = {name: _declared_type(facts, name) for name in names}
         for problem in self.encoding_problems(types):
             yield Finding(f"{problem.where}: {problem.what}", problem.hint, ("value", "format"))
@@ -100,28 +117,29 @@ class Sink(Node):
             yield from chosen.encoding_problems({name: columns[name] for name in names if name in columns})
 
     def _check_mode(self, plan: Plan) -> Iterator[Finding]:
-        change = plan.facts(self.input).change
+        facts = plan.facts(self.input)
         if self.mode is not None and self.mode not in get_args(WriteMode):
-            yield Finding(f"expected mode to be append, update or complete, got {self.mode!r}", "", ("mode",))
-        if change == "updates" and self.mode == "append":
+            what = f"expected mode to be append, update, changes or complete, got {self.mode!r}"
+            yield Finding(what, "", ("mode",))
+        elif facts.keyed and self.mode == "append":
             what = "a running aggregate changes its rows, so mode append is not possible"
-            yield Finding(what, 'use mode="update" or "complete"', ("mode",))
-        if change == "table":
-            yield from self._check_table()
-        if change == "none" and self.mode in ("update", "complete"):
-            what = f'mode="{self.mode}" is for running aggregates; these rows never change'
+            yield Finding(what, 'use mode="update", "changes" or "complete"', ("mode",))
+        elif facts.change == "none" and self.mode in ("update", "changes", "complete"):
+            what = f'mode="{self.mode}" is for running aggregates and tables; these rows never change'
             yield Finding(what, 'remove mode, or use "append"', ("mode",))
+        elif self.mode == "changes" and facts.change != "table":
+            what = 'mode="changes" is for tables; these rows do not include the changes that remove rows'
+            yield Finding(what, "remove mode", ("mode",))
+        elif self.mode == "complete" and facts.change == "table" and not facts.keyed:
+            what = 'mode="complete" is for running aggregates; these rows are the changes of a table'
+            yield Finding(what, "remove mode, and set the key of the sink", ("mode",))
+        unkeyed = self.mode is None and not facts.keyed and not getattr(self.connector, "key", None)
+        if facts.change == "table" and unkeyed and self.connector.kind == "kafka":
+            what = "a table is written to Kafka as upserts and tombstones, which need a key"
+            hint = 'set `key`, the columns that identify a row, or mode="changes" to write every change'
+            yield Finding(what, hint, ("kafka", "key"))
         if problem := self.connector.mode_problem(self.write_mode(plan)):
             yield Finding(problem, "", ("mode",))
-
-    def _check_table(self) -> Iterator[Finding]:
-        key = getattr(self.connector, "key", None)
-        if self.mode == "complete" or (self.mode == "update" and not key):
-            what = f'mode="{self.mode}" is for running aggregates; these rows are the changes of a table'
-            yield Finding(what, "remove mode, and set the key of the sink", ("mode",))
-        if self.connector.kind == "kafka" and not key:
-            what = "a table is written to Kafka as upserts and tombstones, which need a key"
-            yield Finding(what, "set `key`, the columns that identify a row", ("kafka", "key"))
 
     def tier(self, plan: Plan) -> Tier:
         return Tier("native", f"{self.connector.kind}'s writer, once for each epoch")
@@ -137,8 +155,8 @@ class Sink(Node):
                 f"there is a step between the stateful step `{last.name}` and its sink "
                 f"(write `{last.name}`, and apply the step to the topic)"
             )
-        if self.mode == "complete":
-            yield Blocks("real-time mode has update mode only, but this sink requires complete")
+        if self.mode in ("changes", "complete"):
+            yield Blocks(f"real-time mode has update mode only, but this sink requires {self.mode}")
         yield Differs("at least once; readers must remove duplicates")
 
     def description(self) -> list[str]:
@@ -156,7 +174,7 @@ class SinkModel(ConnectorModel):
     example = "such as {from: totals, console: {}}"
     role: ClassVar[Role] = "sink"
     input: Reference = Field(alias="from", description="The step or output that is written")
-    mode: WriteMode | None = Field(default=None, description="For running aggregates: `update` or `complete`")
+    mode: WriteMode | None = Field(default=None, description="For tables: `update`, `changes` or `complete`")
 
     def build(self, name: str, ref: Ref) -> Sink:
         """Return the node."""

@@ -70,13 +70,15 @@ class Sql(Node):
         if self.updates:
             keys = tuple(key.sql() for key in self.shape.group_keys)
             fixed = tuple((name, (key,)) for name, key in fixed_columns(self.shape))
-            return Facts(change="updates", table_key=keys, fixed=fixed)
+            return Facts(change="updates", table_key=keys, fixed=fixed, keyed=True, grows=True)
         if self.stateful:
             return Facts()
         facts = union_facts(inputs)
-        after = Facts(change=facts.change, adds=facts.adds)
+        # A query over a running aggregate reads its new rows.
+        change = "updates" if facts.keyed else facts.change
+        after = Facts(change=change, adds=facts.adds, keyed=facts.keyed, grows=facts.grows)
         select = self.shape.row_wise
-        if select is None or facts.change != "updates":
+        if select is None or not facts.keyed:
             return after
         items = [(item.alias_or_name or None, _item_text(item)) for item in select.expressions]
         return replace(after, table_key=facts.table_key, fixed=fixed_after(facts, items).fixed)

@@ -46,7 +46,7 @@ def _check_changes(shape: QueryShape, tables: Tables) -> Iterator[Finding]:
     if shape.groups or shape.joins:
         return  # steps with state check their inputs
     for table, facts in tables.items():
-        if facts.change == "table" and not shape.keeps("change"):
+        if facts.change == "table" and not facts.keyed and not shape.keeps("change"):
             what = f"`{table}` is a table, whose removed rows would be results: the query drops its `change`"
             hint = f"select `change` of this one table without joins and subqueries, {_STEPS}"
             yield Finding(what, hint, _KEYS)

@@ -10,7 +10,7 @@ from annotated_types import MinLen
 from pydantic import Field
 
 from headrace.steps.base import Node, Plan, Ref
-from headrace.steps.facts import Facts
+from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.grammar.step import Inputs, Slot, StepModel
 from headrace.steps.grammar.values import Expected, Reference
 from headrace.steps.traits import Finding
@@ -35,7 +35,7 @@ class Union(Node):
         yield from self._check_kinds(plan)
 
     def _check_kinds(self, plan: Plan) -> Iterator[Finding]:
-        """Reject changes beside rows: the column `change` would be null in the rows."""
+        """Reject changes beside rows if the column `change` would be null in the rows."""
         kinds: dict[str, Ref] = {}
         for ref in self.streams:
             kinds.setdefault(_kind(plan.facts(ref)), ref)
@@ -53,7 +53,8 @@ class Union(Node):
 def _kind(facts: Facts) -> str:
     if facts.cdc:
         return "a CDC source"
-    return "a table" if facts.change == "table" else "a stream"
+    shown = facts.columns is None or CHANGE in facts.columns
+    return "a table" if facts.change == "table" and shown else "a stream"
 
 
 class UnionModel(StepModel):

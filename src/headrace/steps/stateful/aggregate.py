@@ -1,4 +1,4 @@
-"""Running aggregates."""
+"""Running aggregates: tables with one row for each key."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from headrace.steps.expressions import (
     stable_names,
     stable_texts,
 )
-from headrace.steps.facts import Facts
+from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.grammar.step import StepModel
 from headrace.steps.grammar.values import Aggregates, KeyColumns
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
-from headrace.steps.stateful.updates import is_filtered
+from headrace.steps.stateful.updates import later_steps
 from headrace.steps.tables.retractions import describe_retractions, has_retractions, with_kept_values
-from headrace.steps.traits import Blocks, Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.traits import Finding, StateBound, Tier
 
 _DISTINCT = re.compile(r"\(\s*distinct\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Aggregate(KeyedNode):
-    """A running aggregate: one row for each key, updated in every micro-batch."""
+    """A running aggregate: a table with one row for each key, updated in every micro-batch."""
 
     aggregates: Named
     verb: ClassVar[str] = "aggregate"
@@ -47,7 +47,8 @@ class Aggregate(KeyedNode):
         keys = names_of(self.keys)
         fixed = tuple((name, (name,)) for name in keys)
         columns = (*keys, *names_of(self.aggregates))
-        return Facts(columns=columns, change="updates", table_key=keys, fixed=fixed)
+        grows = not keys or not has_retractions(inputs[0])
+        return Facts(columns, change="table", table_key=keys, fixed=fixed, keyed=True, grows=grows)
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from super().check(plan)
@@ -60,41 +61,41 @@ class Aggregate(KeyedNode):
                     "add a window, or use Spark SQL",
                     ("aggregate",),
                 )
-        if self.emits_all(plan) and self._has_distinct and not has_retractions(plan.facts(self.input)):
+        if CHANGE in (name.lower() for name in (*names_of(self.keys), *names_of(self.aggregates))):
+            what = f"a running aggregate is a table, whose changes are marked by the column `{CHANGE}`"
+            yield Finding(what, f"rename the column `{CHANGE}`", ("aggregate",))
+        yield from self._check_complete(plan)
+
+    def _check_complete(self, plan: Plan) -> Iterator[Finding]:
+        """Reject readers of changes beside a sink that gets all rows, which Spark's operator emits."""
+        if not self.emits_all(plan):
+            return
+        if any(_DISTINCT.search(str(item)) for _, item in self.aggregates) and not has_retractions(
+            plan.facts(self.input)
+        ):
             what = (
                 "mode complete runs on Spark's own aggregation, which has no distinct aggregates over streams"
             )
             yield Finding(what, "use mode update, or approx_count_distinct", ("aggregate",))
         if len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
             what = "its sinks have different modes"
-            yield Finding(what, "set the same mode, update or complete, for all of them")
+            yield Finding(what, "set mode complete for all of them, or for none")
+        if reader := next((step for step in later_steps(plan, self) if step.stateful), None):
+            what = (
+                f"a sink in mode complete and `{reader.name}` read it: one gets all rows, the other changes"
+            )
+            yield Finding(what, "use another mode, or an aggregate for each of the two")
 
     def emits_all(self, plan: Plan) -> bool:
         """Return True if every micro-batch emits all keys, for sinks in mode `complete`."""
         return any(sink.mode == "complete" for sink in plan.sinks_of(self))
 
-    def emits_changes(self, plan: Plan) -> bool:
-        """Return True if the kernel aggregates a stream, to emit old rows too or to keep distinct values."""
-        if has_retractions(plan.facts(self.input)) or self.emits_all(plan):
-            return False
-        return self._has_distinct or is_filtered(plan, self)
-
-    @property
-    def _has_distinct(self) -> bool:
-        return any(_DISTINCT.search(str(item)) for _, item in self.aggregates)
-
     def tier(self, plan: Plan) -> Tier:
-        if self.emits_changes(plan):
-            why = (
-                "keeps distinct values" if self._has_distinct else "emits the rows that a filter then removes"
-            )
-            return Tier("kernel", why)
-        if not has_retractions(plan.facts(self.input)):
-            return Tier("native", "Spark's own aggregation")
-        removed = f"removed rows: {describe_retractions(self.aggregates)}"
+        retracts = has_retractions(plan.facts(self.input))
+        removed = f"; removed rows: {describe_retractions(self.aggregates)}" if retracts else ""
         if self.emits_all(plan):
-            return Tier("native", f"Spark's own aggregation; {removed}")
-        return Tier("kernel", removed)
+            return Tier("native", f"Spark's own aggregation{removed}")
+        return Tier("kernel", f"keeps the aggregates of each key, and emits their changes{removed}")
 
     def state_bound(self, plan: Plan) -> StateBound:
         if has_retractions(plan.facts(self.input)):
@@ -108,10 +109,6 @@ class Aggregate(KeyedNode):
             "use a window, or window(windows.global_window(), ttl=...) to expire idle ones",
         )
         return with_rows_in_state(bound, self.aggregates)
-
-    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        if self.emits_changes(plan):
-            yield Blocks("its rows are changes, for which the kernel runs micro-batches")
 
     def description(self) -> list[str]:
         return ["running", describe_keys(self.keys), describe_columns(self.aggregates)]

@@ -1,7 +1,8 @@
-"""The rows of a running aggregate on their way to a sink that replaces rows by key.
+"""The rows of a running aggregate on their way to sinks.
 
-Spark's running aggregate emits the new row of a changed key. A filter after it drops new rows, so that a sink
-with a key would keep the old ones: the aggregate then runs in the kernel, which emits old and new rows.
+A running aggregate is a table. Sinks that replace rows by key apply its changes, others get the new row of
+each changed key, or every change. A SQL query of Spark over it, or with an aggregation of its own, emits new
+rows only, so that no filter may remove one before a sink that replaces rows.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from headrace.steps.base import Node, Plan
+from headrace.steps.base import Node, Plan, Ref
 from headrace.steps.rows.columns import ColumnNode
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
-from headrace.steps.tables.retractions import has_retractions
 from headrace.steps.traits import Finding
 
 if TYPE_CHECKING:
     from headrace.steps.facts import Facts
 
 _CARRY_CHANGES = (ColumnNode, Route, Union)
-"""Steps that process old and new rows alike."""
+"""Steps that process the old and the new row of a change alike."""
 
 
 def replaces_rows(sink: Any, facts: Facts) -> bool:
@@ -28,7 +28,7 @@ def replaces_rows(sink: Any, facts: Facts) -> bool:
 
     Others append rows: without a key, or with the key of a Kafka record that several rows share.
     """
-    if facts.change != "updates":
+    if not facts.keyed:
         return True
     fixed = {name.lower(): keys for name, keys in facts.fixed}
     names = [name.lower() for name in sink.connector.row_key]
@@ -36,42 +36,40 @@ def replaces_rows(sink: Any, facts: Facts) -> bool:
     return bool(names) and set(names) <= set(fixed) and set(facts.table_key) <= covered
 
 
-def is_filtered(plan: Plan, node: Node) -> bool:
-    """Return True if a sink replaces rows of this running aggregate that a step before it may drop."""
-    return any(
-        sink.mode != "complete"
-        and replaces_rows(sink, plan.facts(sink.input))
-        and any(step.drops_rows for step in _path(plan, sink))
-        for sink in plan.sinks_of(node)
-        if sink.connector.row_key
-    )
+def needs_old_rows(plan: Plan, node: Node) -> bool:
+    """Return True if a later step or sink reads the rows that the changes of a table remove."""
+    for step in later_steps(plan, node):
+        if step.stateful:
+            return True
+        if step.verb == "write":
+            facts = plan.facts(step.inputs[0])
+            replaces = bool(step.connector.row_key) and replaces_rows(step, facts)
+            if step.write_mode(plan) == "changes" or (replaces and not facts.grows):
+                return True
+    return False
 
 
 def check_replaced(plan: Plan, sink: Any) -> Iterator[Finding]:
     """Yield the reasons for which a sink with a key would keep rows that no longer exist."""
     facts, connector = plan.facts(sink.input), sink.connector
-    if facts.change != "updates" or sink.mode == "complete" or not connector.row_key:
+    if not facts.keyed or sink.mode == "complete" or not connector.row_key:
         return
     if connector.kind != "kafka":  # a record of Kafka can share its key with others
         yield from _check_key(facts, connector.row_key)
+    if facts.grows:
+        return
+    labelled = facts.change == "table" and connector.kind != "redis"
     for step in _path(plan, sink):
-        if step.drops_rows and (connector.kind == "redis" or not _carry_changes(plan, sink)):
+        if step.drops_rows and not (labelled and isinstance(step, _CARRY_CHANGES)):
             what = f"a key whose row `{step.name.split(':')[0]}` ({step.verb}) drops would keep its old row"
             hint = 'use key_by(...).aggregate(...).where("n > 1"), and write that to a table with a key'
             yield Finding(what, hint, ("from",))
             return
-        if step.verb == "sql" and is_over_table(plan, step):
-            what = f"a key that leaves the table behind `{step.name}` would keep its old row"
-            yield Finding(what, "use where(...) and select(...) instead of sql", ("from",))
-            return
-
-
-def is_over_table(plan: Plan, node: Node) -> bool:
-    """Return True if a step reads a running aggregate over a table, whose keys can disappear."""
-    return any(
-        step.verb == "aggregate" and step.updates and has_retractions(plan.facts(step.inputs[0]))
-        for step in plan.upstream(node)
-    )
+    if not labelled:
+        what = f"a key that leaves the table behind `{sink.input.step.split(':')[0]}` would keep its old row"
+        yield Finding(
+            what, "use where(...) and select(...) instead of sql, and a sink that deletes", ("from",)
+        )
 
 
 def _check_key(facts: Facts, key: tuple[str, ...]) -> Iterator[Finding]:
@@ -96,13 +94,14 @@ def _check_key(facts: Facts, key: tuple[str, ...]) -> Iterator[Finding]:
         yield Finding(what, hint, ("key",))
 
 
-def _carry_changes(plan: Plan, sink: Any) -> bool:
-    """Return True if the steps between the aggregate and a sink process its old rows, too."""
-    steps = list(_path(plan, sink))
-    stateful = [step for step in plan.upstream(sink) if step.stateful and step.updates]
-    return all(isinstance(step, _CARRY_CHANGES) for step in steps) and all(
-        step.verb == "aggregate" for step in stateful
-    )
+def later_steps(plan: Plan, node: Node) -> Iterator[Any]:
+    """Yield the steps and sinks that read a step, up to the stateful ones."""
+    todo = [Ref(node.name, output) for output in node.outputs]
+    while todo:
+        for step in plan.consumers.get(todo.pop(), ()):
+            yield step
+            if not step.stateful:
+                todo += [Ref(step.name, output) for output in step.outputs]
 
 
 def _path(plan: Plan, sink: Node) -> Iterator[Node]:

@@ -63,6 +63,7 @@ class Latest(KeyedNode):
             return late_facts(facts)
         columns = keyed_columns(self.keys, row_columns(facts))
         table = replace(facts, schema=None, cdc=False, delivered=False, hold=0)
+        table = replace(table, fixed=(), keyed=False, grows=False)
         if output == VERSIONS:
             return replace(table, columns=columns, change="none")
         shown = None if columns is None else (*columns, CHANGE)

@@ -73,6 +73,9 @@ class TopN(KeyedNode):
             cdc=False,
             delivered=False,
             hold=0,
+            fixed=(),
+            keyed=False,
+            grows=False,
             change="table",
             table_key=(*names_of(self.keys), RANK) if self.ties == "rows" else (),
         )

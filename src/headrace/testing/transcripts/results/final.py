@@ -57,12 +57,14 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         "the keys of a SQL query with groups are unknown": any(
             isinstance(step, Sql) and step.stateful for step in before
         ),
-        "another step has processed rows that are replaced later": graph.facts(ref).change
-        in ("updates", "refinements")
+        "another step has processed rows that are replaced later": (
+            graph.facts(ref).keyed or graph.facts(ref).change == "refinements"
+        )
         and not isinstance(node, Aggregate | WindowAggregate),
         "`pane` depends on the number of firings": node not in windows
         and any(not step.emission.fires_once for step in windows),
         "the column `change` of a table is missing": graph.facts(ref).change == "table"
+        and not graph.facts(ref).keyed
         and CHANGE not in (graph.facts(ref).columns or ()),
         "a trailing window with lateness emits rows again": isinstance(node, WindowAggregate)
         and isinstance(node.window, Trailing)
@@ -97,7 +99,8 @@ def final_rows(graph: Graph, ref: Ref, rows: Iterable[Output]) -> list[Output]:
     if isinstance(node, WindowAggregate):
         panes = list(rows) if node.emission.fires_once else _last_panes(node, rows)
         return [{name: value for name, value in row.items() if name != PANE} for row in panes]
-    return _table_rows(rows) if graph.facts(ref).change == "table" else list(rows)
+    facts = graph.facts(ref)
+    return _table_rows(rows) if facts.change == "table" and not facts.keyed else list(rows)
 
 
 def _table_rows(changes: Iterable[Output]) -> list[Output]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Staged, WriteContext, WriteMode
@@ -72,7 +73,10 @@ class CollectingWriter:
 
 
 def with_outputs(graph: Graph, outputs: tuple[str, ...]) -> Graph:
-    """Return the plan with exactly one sink for each expected output."""
+    """Return the plan with exactly one sink for each expected output.
+
+    A sink with a key collects the changes of a running aggregate whose rows can be removed.
+    """
     nodes = {node.name: node for node in graph if not isinstance(node, Sink) or node.name in outputs}
     bare = Graph(graph.name, nodes, graph.places)
     added = []
@@ -80,7 +84,13 @@ def with_outputs(graph: Graph, outputs: tuple[str, ...]) -> Graph:
         ref = output_of(graph, name)
         if ref is not None and not isinstance(graph.nodes.get(name), Sink):
             added.append(Sink(sink_name(graph, name), ref, Memory()))
-    return bare.plus(*added)
+    deleting = [sink for sink in bare.sinks if sink.connector.row_key and _deletes(bare, sink)]
+    return bare.plus(*added, *(replace(sink, mode="changes") for sink in deleting))
+
+
+def _deletes(graph: Graph, sink: Sink) -> bool:
+    facts = graph.facts(sink.input)
+    return facts.change == "table" and facts.keyed and not facts.grows and sink.mode in (None, "update")
 
 
 def sink_name(graph: Graph, output: str) -> str:

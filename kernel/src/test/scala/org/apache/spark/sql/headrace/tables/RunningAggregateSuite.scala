@@ -14,7 +14,7 @@ class RunningAggregateSuite extends munit.FunSuite {
     val frame = StepRun.frame(s"k string, v int, __ts timestamp${if (changelog) ", __change string" else ""}")
     val results: Seq[Column] = columns.map { case (name, text) => expr(text).as(name) }
     val grouped = frame.groupBy(keys.map(frame(_)): _*).agg(results.head, results.tail: _*)
-    val declared = s"""{"keys": [${keys.map(key => s""""$key"""").mkString}], "time": "none"}"""
+    val declared = s"""{"keys": [${keys.map(key => s""""$key"""").mkString}], "time": "none", "both": true}"""
     new StepRun(RunningAggregateStep(frame, grouped, declared),
       "main" -> (keys ++ columns.map(_._1) :+ "__change").mkString(" "))
   }
