@@ -51,6 +51,16 @@ def look_up(place: Path, table: Connector, rows: Any = None, **options: Any) -> 
 
 
 @pytest.mark.parametrize("options", [{}, {"load": "key"}, {"refresh": "1 hour"}])
+def test_row_of_the_table_that_does_not_satisfy_the_condition_is_no_match(
+    spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
+) -> None:
+    where = "left.id > 1 and right.home = 'FI' and right.card = 'a'"
+    look_up(tmp_path, homes, where=where, **options)
+    first = {"id": 1, "card": "a", "home": None}
+    assert read_stored(tmp_path / "out") == sorted([first, HOMES[1], *UNKNOWN], key=lambda row: row["id"])
+
+
+@pytest.mark.parametrize("options", [{}, {"load": "key"}, {"refresh": "1 hour"}])
 def test_left_lookup_passes_rows_without_a_match(
     spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
 ) -> None:

@@ -484,8 +484,8 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown window",
         window("{tumblin: 1 hour}"),
         "p.yaml:5:26: unknown window `tumblin`\n"
-        "  hint: did you mean `tumbling`? Known: count, delta, global, landmark, punctuation, session, "
-        "sliding, trailing, tumbling",
+        "  hint: did you mean `tumbling`? Known: attached, count, cumulating, delta, global, landmark, "
+        "punctuation, session, sliding, trailing, tumbling",
     ),
     (
         "two windows",
@@ -508,7 +508,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an unknown argument of a window",
         window("{sliding: {size: 1 hour, step: 1 minute, every: 1 minute}}"),
-        "p.yaml:5:50: unknown key `step` in the window `sliding`\n  hint: Known: every, size",
+        "p.yaml:5:50: unknown key `step` in the window `sliding`\n  hint: Known: every, offset, size",
     ),
     (
         "a window of no length",

@@ -20,6 +20,7 @@ from headrace.steps.base import DEAD_LETTERS, MAIN, Plan, Ref
 from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.endpoints.source import decoding_of
 from headrace.steps.endpoints.table import TableReader
+from headrace.steps.expression_checks import check_pair_expressions
 from headrace.steps.expressions import Opaque
 from headrace.steps.facts import Facts
 from headrace.steps.grammar.declaration import Input, StepNode, declare
@@ -32,7 +33,7 @@ from headrace.steps.grammar.options import (
 )
 from headrace.steps.grammar.problems import expect
 from headrace.steps.grammar.step import PaletteEntry
-from headrace.steps.grammar.values import Length, Names
+from headrace.steps.grammar.values import Condition, Length, Names
 from headrace.steps.traits import Finding, RealTimeNote, Tier, unknown_columns
 from headrace.steps.unrouted import note_unrouted
 
@@ -67,6 +68,8 @@ class Lookup(ConnectorKeys, StepNode, TableReader):
     """The columns that both sides have."""
     on_miss: OnMiss | None = None
     """`null`, `drop` or `dead_letter` for a row without a match."""
+    where: Condition | None = None
+    """An extra condition over left.column and right.column, the row of the table."""
     format: FormatValue | None = None
     """The format of the table's records."""
     schema: SchemaValue | None = None
@@ -161,6 +164,9 @@ class Lookup(ConnectorKeys, StepNode, TableReader):
     def check(self, plan: Plan) -> Iterator[Finding]:
         yield from check_loading(self)
         yield from unknown_columns(self.on, plan.facts(self.input).columns, "lookup", _KEYS)
+        right = None if self.schema is None else (*self.schema.names, *self.on)
+        sides = {"left": plan.facts(self.input).columns, "right": right}
+        yield from check_pair_expressions([self.where], sides, "where")
         if self.schema is not None and self.load == "table":
             yield from unknown_columns(self.on, self.schema.names, "table", _KEYS)
 
@@ -194,7 +200,9 @@ class Lookup(ConnectorKeys, StepNode, TableReader):
         cache = f"cached for {text(self.ttl)}" if self.cache else "not cached"
         loading = f"by key, {cache}" if self.load == "key" else ""
         refresh = f"reloaded every {text(self.refresh)}" if self.refresh is not None else ""
-        return [f"in {table}", f"on {', '.join(self.on)}", loading or refresh, unmatched[self.miss]]
+        condition = f"where {self.where}" if self.where is not None else ""
+        on = f"on {', '.join(self.on)}"
+        return [f"in {table}", on, condition, loading or refresh, unmatched[self.miss]]
 
     def _feeds_state(self, plan: Plan) -> bool:
         """True if a stateful step depends on its rows."""

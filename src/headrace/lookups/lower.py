@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame
@@ -39,6 +40,8 @@ MATCH = f"{HIDDEN}match"
 """The matching table row, a struct; null if there is none."""
 MATCHED = f"{HIDDEN}matched"
 _FOUND = f"{HIDDEN}found"
+LEFT, RIGHT = "left", "right"
+"""The structs that a condition refers to: the row, and the row of the table."""
 _KEY_TYPES = ("string", "varchar", "char", "tinyint", "smallint", "int", "bigint", "date", "boolean")
 """Types whose text format is the same in Spark and in every database."""
 
@@ -87,9 +90,36 @@ def join_table(frame: DataFrame, node: Lookup, table: DataFrame, where: str) -> 
     """Add the matching table row by a broadcast join."""
     added = {name: F.col(quote_name(name)) for name in table.columns if name not in node.on}
     _check_names(frame, added, where)
+    if node.where is not None:
+        return _join_where(frame, node, table, added)
     packed = table.select(*map(quote_name, node.on), _pack(added).alias(MATCH))
     joined = frame.join(F.broadcast(packed), on=list(node.on), how="left")
     return joined.select(*visible_columns(frame), *hidden_columns(frame), MATCH)
+
+
+def _join_where(frame: DataFrame, node: Lookup, table: DataFrame, added: Mapping[str, Column]) -> DataFrame:
+    """Add the matching table row that satisfies the condition."""
+    assert node.where is not None
+    keys = {name: f"{HIDDEN}lookup{number}" for number, name in enumerate(node.on)}
+    packed = table.select(
+        *(F.col(quote_name(name)).alias(key) for name, key in keys.items()),
+        F.struct(*map(quote_name, table.columns)).alias(RIGHT),
+    )
+    equal = [F.col(f"{LEFT}.{quote_name(name)}") == F.col(key) for name, key in keys.items()]
+    condition = reduce(and_, equal, F.expr(node.where).cast("boolean"))
+    joined = _as_left(frame).join(F.broadcast(packed), on=condition, how="left")
+    values = {name: F.col(f"{RIGHT}.{quote_name(name)}") for name in added}
+    match = F.when(F.col(RIGHT).isNotNull(), _pack(values))
+    return _from_left(joined, frame, match)
+
+
+def _as_left(frame: DataFrame) -> DataFrame:
+    """Return the user's columns in the struct `left`, which conditions refer to, and the hidden columns."""
+    return frame.select(F.struct(*visible_columns(frame)).alias(LEFT), *hidden_columns(frame))
+
+
+def _from_left(rows: DataFrame, frame: DataFrame, match: Column) -> DataFrame:
+    return rows.withColumn(MATCH, match).select(f"{LEFT}.*", *hidden_columns(frame), MATCH)
 
 
 def read_by_key(frame: DataFrame, node: Lookup, task: LookupTask, where: str) -> DataFrame:
@@ -99,9 +129,26 @@ def read_by_key(frame: DataFrame, node: Lookup, task: LookupTask, where: str) ->
     fields = ", ".join(f"{quote_name(name)} string" for name in (columns or (NO_COLUMNS,)))
     find = _function(task, f"array<struct<{fields}>>")
     looked_up = frame.withColumn(_FOUND, find(encode_key(frame, node, where)))
+    if node.where is not None:
+        return _explode_where(looked_up, frame, node, columns)
     rows = looked_up.withColumn(MATCH, F.explode_outer(_FOUND)).drop(_FOUND)
     values = {name: F.expr(cast.format(f"{MATCH}.{quote_name(name)}")) for name, cast in columns.items()}
     return rows.withColumn(MATCH, F.when(F.col(MATCH).isNotNull(), _pack(values)))
+
+
+def _explode_where(
+    looked_up: DataFrame, frame: DataFrame, node: Lookup, columns: Mapping[str, str]
+) -> DataFrame:
+    """Add each table row that satisfies the condition."""
+    fields = [
+        f"{cast.format(f'm.{quote_name(name)}')} as {quote_name(name)}" for name, cast in columns.items()
+    ]
+    fields += [f"{LEFT}.{quote_name(name)} as {quote_name(name)}" for name in node.on if name not in columns]
+    rows = f"transform({_FOUND}, m -> struct({', '.join(fields)}))"
+    kept = F.expr(f"filter({rows}, `{RIGHT}` -> cast(({node.where}) as boolean))")
+    packed = _as_left(looked_up).withColumn(RIGHT, F.explode_outer(kept))
+    values = {name: F.col(f"{RIGHT}.{quote_name(name)}") for name in columns}
+    return _from_left(packed, frame, F.when(F.col(RIGHT).isNotNull(), _pack(values)))
 
 
 def apply_on_miss(node: Lookup, rows: DataFrame, counts: Counts | None) -> DataFrame:

@@ -197,11 +197,10 @@ class Over(StepNode, KeyedNode):
         yield from super().check(plan)
         yield from check_columns(self.aggregates, columns)
         yield from check_expressions([order for order, _ in self.over.orders], columns, "over")
-        time = self.form(facts) != "table"
-        if self.over.range is not None and self.over.bound is not None:
-            if time and not isinstance(self.over.bound, Length):
-                hint = "such as range: 1 hour"
-                yield Finding("a range over event time is a duration", hint, ("range", "over"))
+        bounded = self.over.range is not None and self.over.bound is not None
+        if bounded and self.form(facts) != "table" and not isinstance(self.over.bound, Length):
+            hint = "such as range: 1 hour"
+            yield Finding("a range over event time is a duration", hint, ("range", "over"))
 
     def tier(self, plan: Plan) -> Tier:
         match self.form(plan.facts(self.input)):

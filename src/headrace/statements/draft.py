@@ -16,6 +16,8 @@ class Draft:
     def __init__(self) -> None:
         self.sections: dict[str, dict[str, tuple[str, Any]]] = {"sources": {}, "steps": {}, "sinks": {}}
         self.problems: list[Problem] = []
+        self.reserved: set[str] = set()
+        """The names of inner steps."""
 
     def add(self, section: str, name: str, where: str, entry: Mapping[str, Any]) -> None:
         """Add an entry to a section."""
@@ -25,9 +27,10 @@ class Draft:
         """Return a name for an inner step of a view: `hot:where`, then `hot:where:2`."""
         base = f"{view.partition(':')[0]}:{verb}"
         number, name = 1, base
-        while name in self.sections["steps"]:
+        while name in self.sections["steps"] or name in self.reserved:
             number += 1
             name = f"{base}:{number}"
+        self.reserved.add(name)  # an outer query gets its name before the queries in it
         return name
 
     def fail(self, where: str, what: str, hint: str = "") -> None:

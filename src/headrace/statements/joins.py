@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
+from headrace.errors import SchemaError
+from headrace.schemas.datatypes import Array, Struct
+from headrace.schemas.ddl import parse_type
 from headrace.statements import windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from headrace.statements.queries import SelectBuilder
 
 _SIDES = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
+_ITEM = "unnested_item"
 _NAMED = "name the columns of both sides: select them in a view first"
 
 
@@ -78,7 +82,10 @@ def build(
     place = builder.place_of(join)
     source = windows.assign_source(builder, source)
     if isinstance(join.this, exp.Unnest | exp.Lateral):
-        return explode(builder, source, join.this)
+        on = join.args.get("on")
+        if on is not None and on.sql().upper() != "TRUE":
+            raise refuse(place, "UNNEST has no condition of its own", "write ON TRUE, and filter in WHERE")
+        return explode(builder, source, join.this, outer=join.side.upper() == "LEFT")
     side = {"SEMI": "semi", "ANTI": "anti"}.get(join.kind.upper(), _SIDES.get(join.side.upper()))
     if side is None or join.args.get("method"):
         raise refuse(
@@ -162,30 +169,85 @@ def live_join(
     return step.in_window() if conditions.same_window else step.regular()
 
 
-def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr) -> Source:
-    """Add the stateless query that repeats each row for the items of an array."""
+def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr, *, outer: bool = False) -> Source:
+    """Add the stateless query that repeats each row for the items of an array or a map.
+
+    With `outer` a row without items passes once, with nulls.
+    """
     from sqlglot import expressions as exp
 
     place = builder.place_of(lateral)
     alias = lateral.args.get("alias")
     columns = [column.name for column in (alias.args.get("columns") or ())] if alias is not None else []
     table = alias.name if alias is not None and alias.this is not None else "t"
+    view = "lateral view outer" if outer or lateral.args.get("outer") else "lateral view"
+    fields: tuple[str, ...] = ()
     if isinstance(lateral, exp.Unnest):
-        call = f"explode({source.scope.text(lateral.expressions[0])})"
+        items = lateral.expressions[0]
+        fields = _fields_of_items(source.scope, items)
+        call = f"{'inline' if fields else 'explode'}({source.scope.text(items)})"
     else:
         call = source.scope.text(lateral.this)
-    outer = " outer" if lateral.args.get("outer") else ""
+    ordinal = _ordinal(lateral)
     if not columns:
         columns, table = [table if isinstance(lateral, exp.Lateral) else "col"], f"{table}_rows"
-    names = ", ".join(quote(column) for column in columns)
+        columns = list(fields) or columns
+    if fields and len(fields) != len(columns):
+        what = f"{len(columns)} names for the {len(fields)} fields of the items"
+        raise refuse(place, what, f"such as AS {table} ({', '.join(fields)})")
     step = builder.draft.new_name(builder.name, "explode")
-    text = f"select * from this lateral view{outer} {call} {quote(table)} as {names}"
+    shown = [quote(column) for column in columns]
+    if ordinal:
+        call = f"posexplode({call.partition('(')[2]}"
+        shown = [quote(ordinal), *([_ITEM] if fields else shown)]
+    text = f"select * from this {view} {call} {quote(table)} as {', '.join(shown)}"
     builder.queries.add(step, place, {"from": source.relation.ref, "sql": Placed(text, place)})
+    if ordinal:
+        step = _add_ordinal(builder, step, place, ordinal, dict(zip(columns, fields, strict=False)))
+        columns = [*columns, ordinal]
     known = source.relation.columns
     relation = replace(source.relation, ref=step, columns=None if known is None else (*known, *columns))
     exploded = Relation(step, tuple(columns))
     scope = replace(source.scope, relations={**source.scope.relations, table: exploded})
     return replace(source, relation=relation, scope=scope)
+
+
+def _ordinal(lateral: exp.Expr) -> str:
+    """Return the name of the column of `WITH ORDINALITY`; empty if there is none."""
+    offset = lateral.args.get("offset")
+    return "" if not offset else "ordinality" if offset is True else str(offset.name)
+
+
+def _add_ordinal(
+    builder: SelectBuilder, exploded: str, place: str, ordinal: str, fields: Mapping[str, str]
+) -> str:
+    """Add the step that counts items from 1, and takes the fields of an item; return its name."""
+    step = builder.draft.new_name(builder.name, "with_columns")
+    added = {name: f"{_ITEM}.{quote(field)}" for name, field in fields.items()}
+    entry = {"from": exploded, "with_columns": {ordinal: f"{quote(ordinal)} + 1", **added}}
+    builder.queries.add(step, place, {**entry, **({"drop": [_ITEM]} if fields else {})})
+    return step
+
+
+def _fields_of_items(scope: Scope, items: exp.Expr) -> tuple[str, ...]:
+    """Return the fields of the items if they are structs by their declared type."""
+    from sqlglot import expressions as exp
+
+    if not isinstance(items, exp.Column) or (owner := scope.owner(items)) is None:
+        return ()
+    declared = scope.relations[owner].types
+    parts = [part.name.lower() for part in items.parts]
+    name, *path = parts[1:] if scope.qualifier(items) is not None else parts
+    text = next((text for column, text in declared.items() if column.lower() == name), "")
+    try:
+        kind = parse_type(text) if text else None
+    except SchemaError:
+        return ()
+    for part in path:
+        inside = kind.fields if isinstance(kind, Struct) else ()
+        kind = next((field.type for field in inside if field.name.lower() == part), None)
+    element = kind.element if isinstance(kind, Array) else None
+    return tuple(field.name for field in element.fields) if isinstance(element, Struct) else ()
 
 
 def _classify(
@@ -350,7 +412,7 @@ class _Join:
         selected = dict(scope.star())
         marked = {CHANGE: CHANGE} if relation.marked else {}
         ref = self._add_step("select", {"from": relation.ref, "select": {**selected, **marked}})
-        bounds = windows.selected_bounds(relation.bounds, {text: name for name, text in selected.items()})
+        bounds = windows.selected_bounds(relation.bounds, selected.items())
         return replace(relation, ref=ref, columns=tuple(selected), formulas={}, windowed=False, bounds=bounds)
 
     def with_version(self, version: exp.Expr) -> Source:
@@ -447,8 +509,9 @@ class _Join:
         added = {key: text for key, text in keys.items() if key.lower() not in taken}
         entry: dict[str, Any] = {"from": relation.ref, **({"with_columns": added} if added else {})}
         missing = "null" if self.side == "left" else "drop"
+        where = self._where() if self.conditions.others else {}
         step = self._add_step(
-            "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing}}
+            "lookup", {**entry, "lookup": {**options, "on": list(keys), "on_miss": missing, **where}}
         )
         result = (*(relation.columns or ()), *added, *(column for column in columns if column not in keys))
         joined = replace(relation, ref=step, columns=result)
@@ -470,12 +533,16 @@ class _Join:
                 **{renames.get(c, c): f"right.{quote(c)}" for c in self.right.columns or ()},
             }
         if self.conditions.others:
-            sides = self._sides()
-            text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
-            join["where"] = Placed(text, sides.place_of(self.conditions.others[0]))
+            join |= self._where()
         step = self._add_step("join", {"from": left_ref, "join": join})
         joined = Relation(step, columns, changes=relation.changes, side_outputs={"late": step})
         return replace(self.source, relation=joined, scope=self._scope(self.right, renames))
+
+    def _where(self) -> dict[str, Any]:
+        """Return the conditions that are not pairs of equal columns, over `left` and `right`."""
+        sides = self._sides()
+        text = " and ".join(f"({sides.text(condition)})" for condition in self.conditions.others)
+        return {"where": Placed(text, sides.place_of(self.conditions.others[0]))}
 
     def _with_time(self, relation: Relation) -> Relation:
         """Return the relation with processing time if its event time is that of the clock."""

@@ -234,6 +234,7 @@ class _ScriptBuilder:
             changes="table" if is_table else "none",
             marked=is_table,
             key=tuple(key.text for key in create.key),
+            types={c.name.text: _NOT_NULL.sub("", c.type) for c in create.columns if c.type},
             lookup=lookup,
             side_outputs={"dead_letters": name},
         )

@@ -26,7 +26,8 @@ _WHOLE = ("NTILE", "PERCENT_RANK", "CUME_DIST", "NTH_VALUE")
 _CLOCK = "processing_time"
 """The column of the step that adds processing time."""
 _FRAME_HINT = (
-    "a frame ends with the current row: ROWS n PRECEDING, RANGE BETWEEN INTERVAL ... PRECEDING AND CURRENT ROW; "
+    "a frame ends with the current row: ROWS n PRECEDING, RANGE BETWEEN INTERVAL ... PRECEDING AND "
+    "CURRENT ROW; "
     "LEAD reads later rows, and OVER (PARTITION BY ...) without ORDER BY covers all rows"
 )
 
@@ -136,7 +137,7 @@ class _Planner:
         tree = self._tree.copy()
         copies = [node for item in tree.expressions for node in _own_windows(item, exp)]
         for node, copy in zip(nodes, copies, strict=True):
-            column = exp.Var(this=quote(columns[id(node)]))
+            column: exp.Expr = exp.Var(this=quote(columns[id(node)]))
             if copy.parent is tree:  # without an alias
                 number = next(i for i, item in enumerate(tree.expressions) if item is copy)
                 column = exp.alias_(column, f"col{number + 1}")

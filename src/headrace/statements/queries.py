@@ -242,10 +242,13 @@ class SelectBuilder:
             clock=tuple(name for name in names if relation.is_clock(name)),
             changes=relation.changes,
             key=key if all(key) else (),
+            types={
+                name: kind for column, kind in relation.types.items() if (name := sources.get(quote(column)))
+            },
             marked=relation.marked,
             labelled=relation.labelled,
             replaces=relation.replaces,
-            bounds=windows.selected_bounds(relation.bounds, sources),
+            bounds=windows.selected_bounds(relation.bounds, items),
             side_outputs=relation.side_outputs if relation.ref.startswith(f"{self.name}:") else {},
         )
 
@@ -348,7 +351,9 @@ class SelectBuilder:
             key=key if all(key) else (),
             labelled=grouping.window is None,
             replaces=replaces,
-            bounds=windows.selected_bounds(WINDOW_BOUNDS, texts) if grouping.window is not None else {},
+            bounds=windows.selected_bounds(WINDOW_BOUNDS, selected.items())
+            if grouping.window is not None
+            else {},
             side_outputs=outputs,
         )
 

@@ -52,6 +52,8 @@ class Relation:
     """The expressions that hold the bounds of the window of a row, each with `start`, `end` or `time`."""
     lookup: Mapping[str, Any] | None = None
     """The options of a lookup in the table, if its connector can be looked up in."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """The declared types of columns, as far as they are known."""
     hidden: bool = False
     """True for the result of a subquery, whose columns `select *` leaves out."""
     side_outputs: Mapping[str, str] = field(default_factory=dict)

@@ -47,7 +47,7 @@ class Scope:
             DocumentError: no relation has it, or several have.
         """
         first, *rest = (part.name for part in column.parts)
-        relation_name = self._relation_of(column)
+        relation_name = self.qualifier(column)
         if relation_name is not None:
             name, *fields = rest
             expression = self._in(relation_name, name)
@@ -58,19 +58,19 @@ class Scope:
 
     def knows(self, column: exp.Column) -> bool:
         """Return True if a relation of this scope has the column."""
-        relation_name = self._relation_of(column)
+        relation_name = self.qualifier(column)
         if relation_name is not None:
             return self._in(relation_name, column.parts[1].name) is not None
         return any(self._in(known, column.parts[0].name) is not None for known in self.relations)
 
-    def _relation_of(self, column: exp.Column) -> str | None:
+    def qualifier(self, column: exp.Column) -> str | None:
         """Return the relation that qualifies a column, if any."""
         first, *rest = (part.name.lower() for part in column.parts)
         return next((known for known in self.relations if rest and known.lower() == first), None)
 
     def owner(self, column: exp.Column) -> str | None:
         """Return the relation that a column belongs to; None if it is unknown or not certain."""
-        if (qualified := self._relation_of(column)) is not None:
+        if (qualified := self.qualifier(column)) is not None:
             return qualified
         name = column.parts[0].name
         names = [known for known in self.relations if self._in(known, name) is not None]

@@ -261,8 +261,7 @@ class _Subquery:
         self.builder.queries.add(inner.name, self.place, entry)
         columns = tuple(name for name in entry["select"] if name != CHANGE)
         relation = replace(source.relation, ref=inner.name, columns=columns, formulas={}, times=(), clock=())
-        texts = {str(text): name for name, text in reversed(selected.items())}
-        relation = replace(relation, bounds=windows.selected_bounds(relation.bounds, texts))
+        relation = replace(relation, bounds=windows.selected_bounds(relation.bounds, selected.items()))
         return replace(relation, windowed=False, hidden=True, key=(), side_outputs={}), names, on
 
     def _whole(self, relation: Relation, values: int) -> tuple[Relation, list[str], list[exp.Expr]]:
@@ -327,7 +326,7 @@ class _Subquery:
         marked = {CHANGE: CHANGE} if relation.marked else {}
         step = self.builder.draft.new_name(self.builder.name, "select")
         self.builder.queries.add(step, self.place, {"from": relation.ref, "select": {**selected, **marked}})
-        bounds = windows.selected_bounds(relation.bounds, {text: name for name, text in selected.items()})
+        bounds = windows.selected_bounds(relation.bounds, selected.items())
         plain = replace(relation, ref=step, columns=tuple(selected), formulas={}, windowed=False)
         return replace(plain, times=(), key=(), bounds=bounds)
 

@@ -102,7 +102,7 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
         if token.text == "(" and before == "TABLE" and number > 1:
             skipped.append(depth - 1)
             continue
-        if upper == "TABLE" and before in ("(", ">"):
+        if upper == "TABLE" and before in ("(", "=>"):
             continue  # TUMBLE(TABLE bid, ...)
         if upper in _AS_NAMES and (after in ("(", ".", ",", ")", "") or before == "GROUP BY"):
             words.append(_copy(token, TokenType.VAR))
@@ -112,18 +112,18 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
 
 
 def _move_keys(tokens: list[Token]) -> list[Token]:
-    """Return tokens with an argument `partition_keys(k)` for `TABLE bid PARTITION BY k` in window functions."""
+    """Return tokens with `partition_keys(k)` for `PARTITION BY k` after the input of a window function."""
     from sqlglot import TokenType
 
     words = [token.text.upper() for token in tokens]
     for number, word in enumerate(words):
-        if word != "PARTITION" or words[number + 1 : number + 2] != ["BY"] or "TABLE" not in words[:number]:
+        if word != "PARTITION BY" or "TABLE" not in words[:number]:
             continue
         table = number - 1 - words[number - 1 :: -1].index("TABLE")
         end = next((n for n in range(number, len(words)) if words[n : n + 2] in _AFTER_KEYS), None)
-        if words[table - 1] not in ("(", ">") or number - table > 4 or end is None:
+        if words[table - 1] not in ("(", "=>") or number - table > 4 or end is None:
             continue
-        keys, mark = tokens[number + 2 : end], tokens[number]
+        keys, mark = tokens[number + 1 : end], tokens[number]
         if keys and keys[0].text == "(" and keys[-1].text == ")":
             keys = keys[1:-1]
         opened = [

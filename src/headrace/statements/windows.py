@@ -177,14 +177,14 @@ def attached(relation: Relation, texts: Iterable[str]) -> tuple[Mapping[str, Any
     return {"attached": {"start": start, "end": end}}, set(roles)
 
 
-def selected_bounds(bounds: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+def selected_bounds(bounds: Mapping[str, str], items: Iterable[tuple[str, object]]) -> dict[str, str]:
     """Return the bounds of rows after a projection.
 
     Args:
         bounds: the bounds of the rows before it.
-        names: the selected columns, by their expressions.
+        items: names and expressions of the selected columns.
     """
-    return {quote(names[text]): role for text, role in bounds.items() if text in names}
+    return {quote(name): bounds[str(text)] for name, text in items if str(text) in bounds}
 
 
 def timed_by(builder: SelectBuilder, relation: Relation, column: str, place: str) -> Relation:

@@ -112,6 +112,7 @@ class Stage:
         *,
         on: str | list[str] | tuple[str, ...],
         on_miss: Literal["dead_letter"],
+        where: str | None = None,
         format: str | Format | None = None,
         schema: str | type | Schema | None = None,
         load: Load = "table",
@@ -130,6 +131,7 @@ class Stage:
         *,
         on: str | list[str] | tuple[str, ...],
         on_miss: OnMiss = "null",
+        where: str | None = None,
         format: str | Format | None = None,
         schema: str | type | Schema | None = None,
         load: Load = "table",
@@ -148,6 +150,7 @@ class Stage:
         *,
         on: str | list[str] | tuple[str, ...],
         on_miss: OnMiss | None = None,
+        where: str | None = None,
         format: str | Format | None = None,  # noqa: A002
         schema: str | type | Schema | None = None,
         load: Load = "table",
@@ -166,6 +169,8 @@ class Stage:
             on_miss: for a row without a match: `null` (default) passes it with nulls, `drop` drops and counts
                 it, `dead_letter` sends it to `.dead_letters` with its columns and `reason`. To read the dead
                 letters, look up before `key_by`.
+            where: an extra condition over `left.column` and `right.column`, the row of the table, which is no
+                match if it does not satisfy the condition.
             format: the format of the table's records.
             schema: the columns of the table.
             load: `table` loads the whole table in every task; `key` reads the rows of the keys of each Arrow
@@ -194,6 +199,7 @@ class Stage:
             ttl=ttl,
             concurrency=concurrency,
             on_miss=on_miss,
+            where=where,
         )
         ref = self._pipeline._add(node)
         diverts = node.miss == "dead_letter" and isinstance(self, Stream)

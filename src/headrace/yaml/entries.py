@@ -140,8 +140,9 @@ def _scalars(value: Value) -> tuple[Scalar, ...]:
 def _check_dependencies(fields: Fields, errors: ErrorCollector) -> None:
     """Report keys such as `emit` without the key that they belong to."""
     for key in fields:
-        users = [model for model in STEPS if key in model.field_names() and model.key != key]
-        if users and not any(model.applies(plain(fields)) for model in users):
+        models = [model for model in STEPS if key in model.field_names()]
+        users = [model for model in models if model.key != key]
+        if users and not any(model.applies(plain(fields)) for model in models):
             missing = dict.fromkeys(k for model in users for k in _missing_keys(model, fields))
             what = f"`{key}` needs {' or '.join(f'`{k}`' for k in missing)} in the same step"
             errors.add(fields.key_at(key), what, _HINTS.get(next(iter(missing)), ""))

@@ -86,6 +86,7 @@ def test_every_line_of_a_script_is_read() -> None:
         ("rows: {tx: [{d: abc}]}", "13:21: expected decimal(4,2), got `abc`"),
         ("rows: {tx: [{s: 1}]}", "13:21: expected struct<a:int>, got `1`"),
         ("rows: {tx: [{s: {b: 1}}]}", "13:22: unknown field `b` in struct<a:int>"),
+        ("rows: {tx: [{s: [1, 2]}]}", "13:21: expected the 1 values of struct<a:int>, got a list of 2"),
         ("rows: {tx: [{ts: soon}]}", "13:22: expected a time, got `soon`\n  hint: write seconds since 1970"),
         ("rows: {lines: [null]}", "13:20: expected a record, got nothing"),
         ("watermark: {tx: soon}", "13:21: expected a time, got `soon`"),

@@ -55,8 +55,8 @@ def result_key(
         case _:
             key = [*own, *partner] if own and partner else []
     names = _result_names(on, select, columns or ())
-    found = [names.get(source.lower(), "") for source in key]
-    return tuple(dict.fromkeys(found)) if all(found) else ()
+    result = [names.get(source.lower(), "") for source in key]
+    return tuple(dict.fromkeys(result)) if all(result) else ()
 
 
 def _result_names(on: On, select: Named | None, columns: tuple[str, ...]) -> dict[str, str]:

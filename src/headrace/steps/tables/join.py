@@ -14,6 +14,7 @@ from headrace.steps.base import MAIN, Plan, Ref, out_of_order
 from headrace.steps.expression_checks import check_named_pairs, check_pair_expressions
 from headrace.steps.expressions import Expression, describe_columns, expression_of, stable_text
 from headrace.steps.facts import CHANGE, Facts, late_facts
+from headrace.steps.grammar.problems import MISSING_KEY, invalid, raise_at
 from headrace.steps.grammar.values import Reference
 from headrace.steps.joins.grammar import (
     HowValue,
@@ -252,7 +253,9 @@ def table_join(
     require_choice(how, How if at in (None, "live") else TableHow, "how", place)
     if at is not None:
         require_choice(at, At, "at", place)
-    keys = () if on is None and at in (None, "live") else key_pairs_of(on, place)
+    if on is None and at is None:
+        at = "live"
+    keys = () if on is None and at == "live" else key_pairs_of(on, place)
     condition = None if where is None else expression_of(where, place)
     return TableJoin(name, left, right, keys, at, how, condition, select=chosen)
 
@@ -278,6 +281,11 @@ class TableJoinOptions(JoinOptions):
     )
     where: WhereValue = None
     select: SelectValue = None
+
+    def check(self) -> None:
+        """Check that the join has key columns, unless it is live."""
+        if not self.on and self.at != "live":
+            raise_at(("on",), invalid("`on` of join is missing", self.example, kind=MISSING_KEY))
 
 
 class TableJoinModel(JoinModel):

@@ -68,7 +68,9 @@ def value_of(value: Value, kind: DataType) -> Json:
         entries = _fields(value, kind)
         return {key: value_of(entries[key], kind.value) for key in entries}
     if isinstance(kind, Struct):
-        return _struct(_fields(value, kind), kind)
+        return (
+            _struct_of_items(value, kind) if isinstance(value, Items) else _struct(_fields(value, kind), kind)
+        )
     if not isinstance(value, Scalar):
         raise_problem(value.where, f"expected {kind}, got {value}")
     if isinstance(kind, Decimal):
@@ -185,6 +187,16 @@ def _struct(value: Fields, kind: Struct) -> Json:
         if name not in inside:
             raise_problem(value.key_at(name), f"unknown field `{name}` in {kind}", did_you_mean(name, inside))
     return {name: value_of(value[name], inside[name]) for name in value}
+
+
+def _struct_of_items(value: Items, kind: Struct) -> Json:
+    """Return a struct whose values are written as a list, in the order of its fields."""
+    if len(value.items) != len(kind.fields):
+        what = f"expected the {len(kind.fields)} values of {kind}, got a list of {len(value.items)}"
+        raise_problem(value.where, what, "write a value for each field, or a mapping: {a: 1}")
+    return {
+        field.name: value_of(item, field.type) for field, item in zip(kind.fields, value.items, strict=True)
+    }
 
 
 def _csv_line(row: dict[str, Json], schema: Schema, format_: Csv) -> str:

@@ -16,11 +16,18 @@ def remaining_rows(rows: Sequence[Output], key: Sequence[str]) -> list[Output]:
     >>> changes = [{"k": "a", "n": 1, "change": "insert"}, {"k": "a", "n": 1, "change": "delete"}]
     >>> remaining_rows(changes, []), remaining_rows([{"k": "a", "n": 1}, {"k": "a", "n": 2}], ["k"])
     ([], [{'k': 'a', 'n': 2}])
+
+    With a key, the row of a key that was added last remains.
     """
     if any(CHANGE in row for row in rows):
-        return _apply_changes(rows)
+        remaining = _apply_changes(rows)
+        return _last_rows(remaining, key) if key else remaining
     if not key:
         return list(rows)
+    return _last_rows(rows, key)
+
+
+def _last_rows(rows: Sequence[Output], key: Sequence[str]) -> list[Output]:
     return list({tuple(show(row.get(name)) for name in key): row for row in rows}.values())
 
 
@@ -32,5 +39,8 @@ def _apply_changes(rows: Sequence[Output]) -> list[Output]:
         plain = {name: value for name, value in row.items() if name != CHANGE}
         text = show(plain)
         contents[text] = plain
-        counts[text] = counts.get(text, 0) + (-1 if row.get(CHANGE) in _REMOVED else 1)
+        count = counts.get(text, 0)
+        if row.get(CHANGE) not in _REMOVED:
+            counts.pop(text, None)  # a row that is added comes last
+        counts[text] = count + (-1 if row.get(CHANGE) in _REMOVED else 1)
     return [contents[text] for text, count in counts.items() for _ in range(count)]

@@ -37,7 +37,7 @@ final class WindowJoin(scope: SameWindow, spec: JoinSpec, pairs: Pairs, counts: 
     }
   }
 
-  private def bind(key: InternalRow): Unit = if (shared.isEmpty) grid = WindowGrid.attached(key).orNull
+  private def bind(key: InternalRow): Unit = if (shared.isEmpty) grid = WindowGrid.ofKey(key).orNull
 
   /** Rows with attached windows are late when their window has closed, others behind the watermark. */
   private def isLate(event: Event, now: Now): Boolean =

@@ -111,18 +111,18 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
 
   /** Changes the right rows, whose partners are the left rows before their changes. */
   private def changeRight(state: State, changes: Changes, results: JoinResults): Unit = {
-    val found = changes.map { case (row, count) =>
+    val entries = changes.map { case (row, count) =>
       val held = state.right.find(row)
       (row, math.max(count, -held.fold(0L)(_.copies).toInt), held)
     }.filter(_._2 != 0).toVector
-    val added = found.map(_._2.toLong).sum
+    val added = entries.map(_._2.toLong).sum
     val before = state.totals.fold(0L)(_.rightRows)
     val scans = kind.pairs || step.hasCondition || (before > 0) != (before + added > 0)
-    val matches = new Array[Long](found.size)
+    val matches = new Array[Long](entries.size)
     if (scans) state.left.rows.foreach { held =>
       var change = 0L
-      found.indices.foreach { i =>
-        val (row, count, _) = found(i)
+      entries.indices.foreach { i =>
+        val (row, count, _) = entries(i)
         if (condition.accepts(held.row, row)) {
           change += count
           matches(i) += held.copies
@@ -136,8 +136,8 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
         if (countsLeft) state.left.put(held.copy(matches = own + change))
       }
     }
-    found.indices.foreach { i =>
-      val (row, count, held) = found(i)
+    entries.indices.foreach { i =>
+      val (row, count, held) = entries(i)
       val own = state.totals.fold(matches(i))(_.leftRows)
       if (kind.unmatchedRight && own == 0) results.add(null, row, count)
       state.right.put(JoinRow(row, held.fold(0L)(_.copies) + count, own))
@@ -147,18 +147,18 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
 
   /** Changes the left rows, whose partners are the right rows after their changes. */
   private def changeLeft(state: State, changes: Changes, results: JoinResults): Unit = {
-    val found = changes.map { case (row, count) =>
+    val entries = changes.map { case (row, count) =>
       val held = state.left.find(row)
       (row, math.max(count, -held.fold(0L)(_.copies).toInt), held)
     }.filter(_._2 != 0).toVector
-    val added = found.map(_._2.toLong).sum
+    val added = entries.map(_._2.toLong).sum
     val before = state.totals.fold(0L)(_.leftRows)
     val changesAlone = kind.unmatchedRight && (before > 0) != (before + added > 0)
-    val matches = new Array[Long](found.size)
+    val matches = new Array[Long](entries.size)
     if (kind.pairs || step.hasCondition || changesAlone) state.right.rows.foreach { held =>
       var change = 0L
-      found.indices.foreach { i =>
-        val (row, count, _) = found(i)
+      entries.indices.foreach { i =>
+        val (row, count, _) = entries(i)
         if (condition.accepts(row, held.row)) {
           change += count
           matches(i) += held.copies
@@ -172,8 +172,8 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
         if (countsRight) state.right.put(held.copy(matches = own + change))
       }
     }
-    found.indices.foreach { i =>
-      val (row, count, held) = found(i)
+    entries.indices.foreach { i =>
+      val (row, count, held) = entries(i)
       val own = state.totals.fold(matches(i))(_.rightRows)
       decide(row, own, count, results)
       state.left.put(JoinRow(row, held.fold(0L)(_.copies) + count, own))

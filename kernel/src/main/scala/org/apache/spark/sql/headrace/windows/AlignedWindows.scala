@@ -47,7 +47,7 @@ final class AlignedWindows(panes: Panes, shared: Option[WindowGrid]) extends Key
     }
   }
 
-  private def bind(key: InternalRow): Unit = if (shared.isEmpty) grid = WindowGrid.attached(key).orNull
+  private def bind(key: InternalRow): Unit = if (shared.isEmpty) grid = WindowGrid.ofKey(key).orNull
 
   private def assign(key: InternalRow, store: SlotStore, touched: mutable.LongMap[WindowState], event: Event,
       now: Now, out: TaggedRows): Unit = {

@@ -116,7 +116,7 @@ object WindowGrid {
   }
 
   /** The window that a key determines: its last two columns are the bounds; None if one is null. */
-  def attached(key: InternalRow): Option[SingleWindow] = {
+  def ofKey(key: InternalRow): Option[SingleWindow] = {
     val at = key.numFields - 2
     if (key.isNullAt(at) || key.isNullAt(at + 1)) None
     else Some(new SingleWindow(key.getLong(at), key.getLong(at + 1)))

@@ -28,6 +28,31 @@ class SlicedWindowsSuite extends munit.FunSuite {
     assertEquals(ends.toSeq, Seq((0, 2L), (0, 6L), (0, 10L), (1, 42L), (1, 46L), (1, 50L)))
   }
 
+  test("growing windows have slices of one step, and a group ends with its longest window") {
+    val growing = new CumulatingGrid(15, 5, 1)
+    assertEquals((growing.sliceOf(7), growing.firstEndAfter(6), growing.lastEnd(7)), (6L, 11L, 16L))
+    assertEquals((growing.startOf(16), growing.startOf(17), growing.start(6)), (1L, 16L, 1L))
+    assert(growing.contains(11, 10) && !growing.contains(11, 11))
+    val slices = Array(1L, 11L, 31L).map(new Slice(_))
+    val ends = mutable.ArrayBuffer.empty[(Int, Long)]
+    SlicedWindows.windows(growing, slices, 6, 100)((from, end) => ends += ((from, end)))
+    assertEquals(ends.toSeq, Seq((0, 11L), (0, 16L), (2, 36L), (2, 41L), (2, 46L)))
+  }
+
+  test("growing windows share slices, count what is open, and send late rows to `late`") {
+    val window = """{"kind": "cumulating", "size": 15000000, "step": 5000000}"""
+    val rows = WindowRun(window, aggregates = WindowRun.Count, main = "k window n pane.timing")
+    rows(("a", "1", 1.0), ("a", "2", 6.0), ("a", "3", 12.0))
+    assertEquals(rows.at(10)(), Seq("a [0 5] 1 on_time", "a [0 10] 2 on_time"))
+    assertEquals(rows.at(10)(("a", "4", 2.0)), Nil)
+    assertEquals(rows.at(15)(), Seq("a [0 15] 4 on_time"))
+    assertEquals(rows.at(15)(("a", "5", 14.0)), Seq("late: 5 [0 15] too_late"))
+    assertEquals(
+      (rows.count("assigned"), rows.count("emitted"), rows.count("missed"), rows.count("open_windows")),
+      (7L, 7L, 2L, 0L))
+    assertEquals((rows.end(), rows.keys), (Nil, 0))
+  }
+
   test("a row counts in each of its windows, and late rows are emitted") {
     val input = Seq("v" -> LongType, "__ts" -> TimestampType).map { case (name, kind) =>
       AttributeReference(name, kind)()
