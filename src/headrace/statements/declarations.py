@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["source", "table", "sink"]
 _KINDS = {"SOURCE": "source", "STREAM": "source", "TABLE": "table", "SINK": "sink"}
+_OF_THE_SHELL = ("EXPLAIN", "DESCRIBE", "DESC", "SHOW", "DROP")
 _EXAMPLE = "such as CREATE SOURCE tx (card STRING, ts TIMESTAMP) WITH (connector = 'kafka', topic = 'tx')"
 
 
@@ -117,6 +118,9 @@ def parse_statement(cursor: Cursor) -> Statement:
         return _insert(cursor)
     if cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("("):
         return _query(cursor, where)
+    if (word := cursor.tokens[0].text.upper()) in _OF_THE_SHELL:
+        hint = "use it in `headrace sql`; `headrace explain FILE` describes the steps of a script"
+        cursor.fail(f"{word} is a statement of the shell, not of a script", hint)
     hint = "statements begin with CREATE, INSERT INTO, SELECT or SET"
     return cursor.fail(f"expected a statement, got `{cursor.tokens[0].text}`", hint)
 

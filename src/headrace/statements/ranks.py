@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _EVERYTHING = "everything"
 """The key of a top-N over all rows."""
+_SORTED = "sorted_rows"
+"""A column of the step that sorts rows, which the query does not select."""
 _ARRIVAL = "0"
 """An order in which all rows are equal: the first ones to arrive are first."""
 _ORDER_HINT = "keep the first rows: ORDER BY ... LIMIT n, or ROW_NUMBER() OVER (...) <= n"
@@ -347,6 +349,8 @@ def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
     plain = tree.copy()
     for key in ("order", "limit", "offset"):
         plain.set(key, None)
+    if n is None and tree.args.get("limit") is None and offset is None and order is not None:
+        return _sorted_by_time(builder, plain, order)
     if n is None or skipped is None:
         raise refuse(builder.where, "a stream has no end, so its rows cannot be sorted", _ORDER_HINT)
     rows = _Input.of(builder, plain)
@@ -361,6 +365,32 @@ def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
     )
     source = replace(Source.of("", table, builder.where), where=where)
     return replace(builder.select(final, source, Emit()), key=())
+
+
+def _sorted_by_time(builder: SelectBuilder, plain: exp.Select, order: exp.Order) -> Relation:
+    """Add the step that emits rows in the order of event time when the watermark passes them.
+
+    The kernel's step of `over` emits them so; its other columns of ORDER BY order rows of equal time. Rows in
+    the order of processing time are as they arrive.
+    """
+    from sqlglot import expressions as exp
+
+    from headrace.statements.joins import Source
+
+    first, rows = order.expressions[0], _Input.of(builder, plain)
+    relation, column = rows.source.relation, first.this
+    by_column = isinstance(column, exp.Column) and not first.args.get("desc") and relation.changes == "none"
+    if by_column and relation.is_clock(column.name):
+        return builder.select(plain, rows.source, Emit())
+    if not by_column or not relation.is_time(column.name):
+        raise refuse(builder.where, "a stream has no end, so its rows cannot be sorted", _ORDER_HINT)
+    step = builder.draft.new_name(builder.name, "over")
+    entry = _entry(builder, rows)
+    entry["over"] = {"order_by": Placed(_order_by(rows, order), builder.where), "rows": 0}
+    builder.queries.add(step, builder.where, {**entry, "aggregate": {_SORTED: "count(*)"}})
+    table = rows.named(replace(relation, ref=step, formulas={}, side_outputs={"late": step}))
+    final = exp.Select(expressions=[exp.column(name, quoted=True) for name in rows.columns])
+    return builder.select(final, Source.of("", table, builder.where), Emit())
 
 
 def _limit(tree: exp.Select) -> int | None:

@@ -16,7 +16,7 @@ from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest, LatestOrder
 from headrace.steps.tables.top_n import Ties, TopN
 from headrace.streams.over import OverVerb
-from headrace.streams.rows import Stage, missing_attribute
+from headrace.streams.rows import missing_attribute
 from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
