@@ -24,15 +24,19 @@ COMPARISONS = (
     "windows",
 )
 """The benchmarks that `make bench` runs."""
+OTHERS = ("detect", "nab")
+"""Benchmarks that need options or data."""
 
 
 def main() -> None:
     """Run the named benchmarks, or all."""
     names = list(itertools.takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
+    if names[:1] == ["nab"]:  # the next word is its directory
+        names = names[:1]
     del sys.argv[1 : len(names) + 1]  # a benchmark parses the rest
     for name in names or COMPARISONS:
-        if name not in COMPARISONS:
-            raise SystemExit(f"unknown benchmark `{name}`. Known: {', '.join(COMPARISONS)}")
+        if name not in (*COMPARISONS, *OTHERS):
+            raise SystemExit(f"unknown benchmark `{name}`. Known: {', '.join((*COMPARISONS, *OTHERS))}")
         with exit_on_sigterm():  # a benchmark stops the processes it started
             importlib.import_module(f"benchmarks.{name}").main()
 

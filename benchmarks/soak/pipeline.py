@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.noop_sink import NoopSink
-from headrace import Pipeline, Processor, connect, patterns, state, timers, triggers, windows
+from headrace import (
+    Pipeline,
+    Processor,
+    connect,
+    detectors,
+    patterns,
+    smoothing,
+    state,
+    timers,
+    triggers,
+    windows,
+)
 from headrace.streams.rows import Rows
 from headrace.streams.timed import TimedStream
 
@@ -82,6 +93,7 @@ def build() -> Pipeline:
         **window_steps(timed),
         **pattern_steps(pipeline, timed),
         **join_steps(timed),
+        **analytic_steps(timed),
     }
     for name, stream in outputs.items():
         stream.write(f"{name}_out", NoopSink())
@@ -117,6 +129,7 @@ def window_steps(timed: TimedStream) -> dict[str, Rows]:
         "sessions": rare.window(windows.session("2 seconds")).aggregate("sessions", n="count(*)"),
         "counted": keyed.window(windows.count(20)).aggregate("counted", total="sum(v)"),
         "trailing": keyed.window(windows.trailing("5 seconds")).aggregate("trailing", total="sum(v)"),
+        "last": keyed.over("last", order_by="ts", rows=20, total="sum(v)", step="v - lag(v)"),
         "early": early.aggregate("early", total="sum(v)"),
         "minutes": tens.window(windows.tumbling("1 minute")).aggregate("minutes", n="sum(n)"),
     }
@@ -131,6 +144,17 @@ def pattern_steps(pipeline: Pipeline, timed: TimedStream) -> dict[str, Rows]:
         "pairs": keyed.match("pairs", low_then_high, within="10 seconds", select=select, timeouts="count"),
         "ruled": keyed.match_rules("ruled", rules=RULES, measures="low double", timeouts="count"),
         "falls": pipeline.sql("falls", FALLS),
+    }
+
+
+def analytic_steps(timed: TimedStream) -> dict[str, Rows]:
+    """Return checked and smoothed rows, and alerts of anomalies."""
+    keyed = timed.key_by("k")
+    spikes = keyed.detect("spikes", detectors.multi_scale(), on="v")
+    return {
+        "checked": timed.expect("checked", low="v < 99"),
+        "smoothed": keyed.smooth("smoothed", smoothing.median(rows=5), on="v"),
+        "alerts": spikes.key_by("k").alert("alerts", when="anomalous", repeat="1 minute"),
     }
 
 

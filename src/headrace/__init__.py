@@ -2,10 +2,10 @@
 
 In reading order: `Pipeline` reads sources into streams; `connect` has the connectors; `windows` and
 `triggers` define where in event time and when in processing time results are computed, `patterns` which rows
-follow each other; `Aggregate` is the base of aggregates in Python, `Processor`, with `state`, `timers` and
-`side_output`, that of per-key logic; all errors derive from `HeadraceError`. The other names are for type
-annotations: the stages of a stream, `Connector`, `Schema` and `RunHandle`. Importing this package starts no
-JVM.
+follow each other, `detectors` which rows are anomalous, `smoothing` how noise is removed; `Aggregate` is the
+base of aggregates in Python, `Processor`, with `state`, `timers` and `side_output`, that of per-key logic;
+all errors derive from `HeadraceError`. The other names are for type annotations: the stages of a stream,
+`Connector`, `Schema` and `RunHandle`. Importing this package starts no JVM.
 
 >>> from headrace import Pipeline, TimedStream, connect, windows
 >>> fraud = Pipeline("card-fraud")
@@ -18,7 +18,7 @@ JVM.
 
 from typing import TYPE_CHECKING
 
-from headrace import connect, patterns, triggers, windows
+from headrace import connect, detectors, patterns, smoothing, triggers, windows
 from headrace.aggregates import Aggregate
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError
@@ -59,6 +59,13 @@ else:
         raise AttributeError(f"module 'headrace' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: object) -> None:
+    """Add the cell magic `%%headrace`; called by `%load_ext headrace` in a notebook."""
+    from headrace.devtools.notebook_magic import load
+
+    load(shell)
+
+
 __all__ = [
     "Aggregate",
     "Connector",
@@ -88,8 +95,10 @@ __all__ = [
     "TimedStream",
     "WindowedStream",
     "connect",
+    "detectors",
     "patterns",
     "side_output",
+    "smoothing",
     "state",
     "timers",
     "triggers",

@@ -29,6 +29,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, get_args
@@ -133,6 +134,12 @@ class HeadraceError(Exception):
         """Return the error of a problem."""
         return cls(problem.what, where=problem.where, hint=problem.hint)
 
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a notebook shows: the error, with its traceback only on request."""
+        if wants_traceback():
+            return traceback.format_exception(self)
+        return [f"{type(self).__name__}: {self}"]
+
     @property
     def where(self) -> str:
         return self.problem.where
@@ -191,6 +198,10 @@ class AggregateError(HeadraceError):
 
 class UserCodeError(HeadraceError):
     """User code raised or returned a wrong value, and the step has `on_error="fail"`."""
+
+
+class ExpectationError(UserCodeError):
+    """A row violates a rule of an expectation that has `on_fail="fail"`."""
 
 
 class SourceError(HeadraceError):

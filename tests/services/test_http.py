@@ -110,7 +110,7 @@ def test_rate_limit_answers_429_with_the_time_to_wait(tmp_path: Path) -> None:
 
 
 def test_slow_client_is_refused_and_does_not_block_others(tmp_path: Path) -> None:
-    with endpoint(tmp_path, body_timeout="500 milliseconds") as http:
+    with endpoint(tmp_path, body_timeout="2 seconds") as http:
         host, port = urlsplit(http.url).hostname, urlsplit(http.url).port
         with socket.create_connection((host, port)) as slow:
             slow.sendall(b"POST /events HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")

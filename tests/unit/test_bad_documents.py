@@ -443,9 +443,10 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "an unknown key of a step",
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
-        "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns",
+        "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
+        "engine, event_time, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
+        "map_batches, match, match_rules, over, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
+        "where, window, with_columns",
     ),
     (
         "two verbs in a step",
@@ -456,14 +457,14 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "key_by without aggregate",
         step("{from: tx, key_by: card}"),
-        "p.yaml:5:17: `key_by` needs `aggregate` or `join` or `latest` or `match` or `match_rules` or `process` "
-        "or `top_n` in the same step\n"
+        "p.yaml:5:17: `key_by` needs `aggregate` or `alert` or `assign_window` or `detect` or `join` or `latest` or `match` "
+        "or `match_rules` or `process` or `smooth` or `top_n` in the same step\n"
         "  hint: such as aggregate: {n: count(*)}",
     ),
     (
         "window without aggregate",
         step("{from: tx, window: {tumbling: 1 hour}}"),
-        "p.yaml:5:17: `window` needs `aggregate` or `join` in the same step\n  hint: such as aggregate: {n: count(*)}",
+        "p.yaml:5:17: `window` needs `aggregate` or `join` or `top_n` in the same step\n  hint: such as aggregate: {n: count(*)}",
     ),
     (
         "emit without window",
@@ -763,9 +764,10 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
-        "  hint: did you mean `where`? Known: aggregate, changelog, distinct, drop, emit, engine, event_time, filter, "
-        "flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, map_batches, match, "
-        "match_rules, process, processing_time, route, select, sql, top_n, ttl, union, where, window, with_columns\n"
+        "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
+        "engine, event_time, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
+        "map_batches, match, match_rules, over, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
+        "where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
     ),
@@ -785,19 +787,18 @@ PLANS: list[tuple[str, str, str]] = [
         "bytes without a format",
         source("{files: {path: in/}, schema: a int}"),
         "p.yaml:3:3: `tx`: files delivers bytes; set `format`\n"
-        '  hint: add format="json", "avro", "csv", "protobuf", "text" or "raw"',
+        "  hint: add `format: json`, `avro`, `csv`, `protobuf`, `text` or `raw`",
     ),
     (
         "rows without a schema",
         source("{memory: {}}"),
-        "p.yaml:3:3: `tx`: schema is missing\n"
-        '  hint: add schema="id string, at timestamp, ...", a dataclass or a pydantic model',
+        "p.yaml:3:3: `tx`: schema is missing\n  hint: add schema: id string, at timestamp, ...",
     ),
     (
         "event time that is no timestamp",
         source("{memory: {}, schema: ts string, event_time: ts}"),
         "p.yaml:3:51: event_time after `tx`: event time must be a timestamp; `ts` is string\n"
-        "  hint: convert it with with_columns(...)",
+        "  hint: convert it with `with_columns`",
     ),
     (
         "event time that is no column",
@@ -816,13 +817,13 @@ PLANS: list[tuple[str, str, str]] = [
         "name: p\nsources:\n  tx: {memory: {}, schema: a int}\nsteps:\n  a:\n    from: tx\n    where: a > "
         "1\n    window: {tumbling: 1 hour}\n    aggregate: {n: count(*)}\n",
         "p.yaml:8:13: `a`: window needs rows with time\n"
-        "  hint: add event_time(column), ingestion_time() or processing_time() before",
+        "  hint: add `event_time: column`, `ingestion_time` or `processing_time` before",
     ),
     (
         "a trigger that may lose rows",
         emit("{trigger: {after_count: 5}}"),
         "p.yaml:5:51: `a`: this trigger may leave rows unemitted\n"
-        "  hint: wrap it in repeatedly(...), use late=after_count(1), or set allow_loss=True",
+        "  hint: wrap it in repeatedly, use `late: {after_count: 1}`, or set `allow_loss: true`",
     ),
     (
         "a drop of no column",
@@ -834,7 +835,7 @@ PLANS: list[tuple[str, str, str]] = [
         "appending a running aggregate",
         step("{from: tx, aggregate: {n: count(*)}}") + "sinks:\n  out: {from: a, memory: {}, mode: append}\n",
         "p.yaml:7:36: `out`: a running aggregate changes its rows, so mode append is not possible\n"
-        '  hint: use mode="update", "changes" or "complete"',
+        "  hint: use `mode: update`, `changes` or `complete`",
     ),
     (
         "distinct on no column",

@@ -96,6 +96,15 @@ def find_problem(text: str) -> str:
     return ""
 
 
+def words_of(text: str) -> list[str]:
+    """Return the words and signs of a text as Spark's lexer reads them, in upper case.
+
+    >>> words_of("select /* insert */ `drop` from t where a = 'insert'")
+    ['SELECT', 'FROM', 'T', 'WHERE', 'A', '=']
+    """
+    return [token.text.upper() for token in _tokens(text) if token.kind in ("word", "sign")]
+
+
 def _find_call_problem(function: _Token) -> str:
     if function.name in _JAVA:
         return f"a function that calls Java is not accepted: `{_shown(function)}`"

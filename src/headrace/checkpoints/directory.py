@@ -20,7 +20,14 @@ from typing import NoReturn
 
 from headrace.checkpoints.integrity.verification import check_files_of_run
 from headrace.checkpoints.lock import DirectoryLock, Ending
-from headrace.checkpoints.owner import is_drained, mark_drained, read_owner, require_layout, write_owner
+from headrace.checkpoints.owner import (
+    is_drained,
+    mark_drained,
+    read_owner,
+    read_session,
+    require_layout,
+    write_owner,
+)
 from headrace.errors import DamagedFileError, OptionError
 
 _FRESH = "start over with --fresh, or choose another --checkpoint"
@@ -33,11 +40,13 @@ class PipelineDirectory:
 
     def __init__(self, path: Path, lock: DirectoryLock) -> None:
         self.path = path
+        self.replaced = False
+        """True if the directory had a temporary checkpoint, which was removed."""
         self._lock = lock
 
     @classmethod
     def acquire(
-        cls, pipeline: str, path: str | Path | None = None, *, fresh: bool = False
+        cls, pipeline: str, path: str | Path | None = None, *, fresh: bool = False, session: str = ""
     ) -> PipelineDirectory:
         """Create and lock the directory.
 
@@ -45,6 +54,8 @@ class PipelineDirectory:
             pipeline: the name of the pipeline.
             path: the directory; default: `.headrace/<pipeline>`.
             fresh: move a directory with a checkpoint aside and start with an empty one.
+            session: the rows in memory that a temporary checkpoint belongs to: the checkpoint of another
+                one, or one that was drained, is removed.
 
         Raises:
             OptionError: another run has locked it, it belongs to another pipeline, the pipeline was drained
@@ -52,10 +63,12 @@ class PipelineDirectory:
             DamagedFileError: a file that a run reads again is damaged or missing.
         """
         directory = cls._lock_path(directory_of(pipeline, path))
-        if fresh:
+        if session and directory._is_over(pipeline, session, fresh=fresh):
+            directory = directory._remove_content()
+        elif fresh:
             directory._check_owner(pipeline)
             directory = directory._move_aside()
-        directory.claim(pipeline)
+        directory.claim(pipeline, session=session)
         return directory
 
     @classmethod
@@ -90,8 +103,12 @@ class PipelineDirectory:
         """The file descriptor of the lock, for the JVM to inherit."""
         return self._lock.descriptor
 
-    def claim(self, pipeline: str) -> None:
+    def claim(self, pipeline: str, *, session: str = "") -> None:
         """Check that a run can use the directory; write the name of the pipeline and the process id.
+
+        Args:
+            pipeline: the name of the pipeline.
+            session: the rows in memory that a new checkpoint belongs to, if it is temporary.
 
         Raises:
             OptionError: a run cannot use it; the lock is released.
@@ -111,7 +128,8 @@ class PipelineDirectory:
             self._reject("the pipeline was drained here: its input has ended for good", _FRESH)
         with self._release_on_error():
             check_files_of_run(self.path)
-        write_owner(self.path, pipeline)
+        is_kept = (self.path / "queries").exists() and not read_session(self.path)
+        write_owner(self.path, pipeline, session="" if is_kept else session)
         self._lock.record()
 
     def mark_drained(self) -> None:
@@ -127,6 +145,22 @@ class PipelineDirectory:
     def release(self) -> None:
         """Release the lock."""
         self._lock.release()
+
+    def _is_over(self, pipeline: str, session: str, *, fresh: bool) -> bool:
+        """Return True if the directory has a temporary checkpoint that no run resumes."""
+        with suppress(DamagedFileError):  # `claim` reports it
+            owner = read_session(self.path)
+            if owner and read_owner(self.path) == pipeline:
+                return fresh or owner != session or is_drained(self.path)
+        return False
+
+    def _remove_content(self) -> PipelineDirectory:
+        """Remove the directory and lock an empty one in its place."""
+        path = next_aside(self.path)
+        directory = self._move_aside()
+        shutil.rmtree(path, ignore_errors=True)
+        directory.replaced = True
+        return directory
 
     def _move_aside(self) -> PipelineDirectory:
         """Rename the directory and lock an empty one in its place."""

@@ -30,15 +30,26 @@ def read_owner(directory: Path) -> str:
     return name
 
 
-def write_owner(directory: Path, pipeline: str, *, drained: bool = False) -> None:
+def read_session(directory: Path) -> str:
+    """Return the session that a temporary checkpoint belongs to; empty if a checkpoint is not temporary.
+
+    Raises:
+        DamagedFileError: the file is damaged.
+    """
+    if is_of_0_2(directory) or upgrading_path(directory).exists():
+        return ""
+    return str(read_json(directory / _FILE, {}, name=_SEALED_NAME).get("session", ""))
+
+
+def write_owner(directory: Path, pipeline: str, *, drained: bool = False, session: str = "") -> None:
     """Record the pipeline that a checkpoint directory belongs to, and the version of the layout."""
     record = {"name": pipeline, "layout": LAYOUT, "drained": drained}
-    write_json(directory / _FILE, record, name=_SEALED_NAME)
+    write_json(directory / _FILE, record | ({"session": session} if session else {}), name=_SEALED_NAME)
 
 
 def mark_drained(directory: Path) -> None:
     """Record that the pipeline was drained: in the owner, because the file could be lost, and as a file."""
-    write_owner(directory, read_owner(directory), drained=True)
+    write_owner(directory, read_owner(directory), drained=True, session=read_session(directory))
     (directory / _DRAINED).touch()
 
 

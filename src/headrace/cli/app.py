@@ -19,9 +19,11 @@ from headrace.cli.commands import (
     migrate,
     mqtt,
     new,
+    query,
     registry,
     run,
     schema,
+    sql,
     state,
     test,
     to_yaml,
@@ -58,10 +60,12 @@ app.command("connectors", rich_help_panel=_DEVELOP)(schema.list_connectors)
 app.command(rich_help_panel=_DEVELOP)(schema.schema)
 app.command(rich_help_panel=_DEVELOP)(migrate.migrate)
 app.command(rich_help_panel=_RUN)(run.run)
+app.command(rich_help_panel=_RUN)(sql.sql)
 app.command(rich_help_panel=_RUN)(diff.diff)
 app.add_typer(savepoint.savepoint, name="savepoint", rich_help_panel=_RUN)
 app.add_typer(checkpoint.checkpoint, name="checkpoint", rich_help_panel=_RUN)
 app.command(rich_help_panel=_INSPECT)(state.state)
+app.command(rich_help_panel=_INSPECT)(query.query)
 app.command(rich_help_panel=_INSPECT)(why.why)
 app.command(rich_help_panel=_INSPECT)(checkpoint.verify)
 app.command(rich_help_panel=_INSPECT)(doctor.doctor)

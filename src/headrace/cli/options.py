@@ -19,8 +19,10 @@ def flag(*names: str, help: str, **more: Any) -> Any:  # noqa: A002 - the name i
     return typer.Option(*names, help=help, metavar="", **more)
 
 
-PipelineFile = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline: a .py or .yaml file.")]
-PipelineFiles = Annotated[list[Path], typer.Argument(metavar="FILE", help="Pipelines: .py or .yaml files.")]
+PipelineFile = Annotated[Path, typer.Argument(metavar="FILE", help="A pipeline: a .py, .yaml or .sql file.")]
+PipelineFiles = Annotated[
+    list[Path], typer.Argument(metavar="FILE", help="Pipelines: .py, .yaml or .sql files.")
+]
 PipelineName = Annotated[
     str | None, typer.Option("--pipeline", metavar="NAME", help="The pipeline, if the file builds several.")
 ]

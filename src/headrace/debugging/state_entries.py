@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.errors import OptionError
 from headrace.lowering.code.shipping import ship
 from headrace.processors.visit import describe_state
 from headrace.rules.log import RuleLog, RuleSet
@@ -32,6 +33,7 @@ WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values"
 STATE, STORED = "state", "stored"
 _DUE_BYTES = 16
 """Length of the timers at the start of the state of a processor."""
+_STATE_KEY = "__state_key"
 _WITH_NULLS = {"ignoreNullFields": "false"}
 _HIDDEN_KEY = hidden_key("")
 # The gap of native sessions is a microsecond less; see `windows.lower`.
@@ -53,10 +55,14 @@ class StateFiles:
 
     spark: SparkSession
     checkpoint: Path
+    epoch: int | None = None
+    """The epoch after which the state is read; None for the last one."""
 
     def frame(self, variable: str | None = None) -> DataFrame:
         """Return all entries of a state variable; without a name, those of Spark's own operator."""
         reader = self.spark.read.format("statestore").option("path", str(self.checkpoint / "spark"))
+        if self.epoch is not None:
+            reader = reader.option("batchId", self.epoch)
         return (reader.option("stateVarName", variable) if variable else reader).load()
 
     def entries(self, variable: str) -> DataFrame:
@@ -101,6 +107,11 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
         return [(STATE, _processor_state(files))]
     if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, stream_plan)
+    return _operator_parts(files, node, stream_plan)
+
+
+def _operator_parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[str, DataFrame]]:
+    """Return the frames of a step that the kernel or Spark's own operator runs."""
     classes, plan = kernel(files.spark), java_frame(stream_plan)
     if (view := classes.windows.WindowStateView.of(plan)) is not None:
         return _windows(files, view)
@@ -130,6 +141,38 @@ def _stored_bytes(files: StateFiles, variable: str) -> DataFrame:
     """Return the size of the state of a join or a table by key."""
     grouped = files.entries(variable).groupBy("key")
     return grouped.agg(F.count("*").alias("entries"), F.sum(F.length("value")).alias("bytes"))
+
+
+def table_frame(files: StateFiles, node: Node, stream_plan: DataFrame) -> DataFrame:
+    """Return the rows of a table, or the open windows of a windowed step with their results so far.
+
+    The hidden column `__state_key` has the key of each row.
+    """
+    classes, plan = kernel(files.spark), java_frame(stream_plan)
+    key = F.col("key").alias(_STATE_KEY)
+    if (table := classes.tables.TableView.of(plan)) is not None:
+        rows = _table_rows(files, table)
+        names = [name.removeprefix(_HIDDEN_KEY) for name in _fields(rows, "row")]
+        columns = (F.col("row")[old].alias(new) for old, new in zip(_fields(rows, "row"), names, strict=True))
+        return rows.select(key, *columns)
+    parts = dict(_parts(files, node, stream_plan))
+    frame = parts.get(WINDOWS, parts.get(VALUES))
+    if frame is None:
+        raise OptionError("its state has no rows of a table", where=f"`{node.name}`")
+    keys = [
+        F.col("key")[stored].alias(name)
+        for stored, name in zip(_fields(frame, "key"), node.key_names, strict=True)
+    ]
+    window = [F.struct("start", "end").alias("window")] if WINDOWS in parts else []
+    if "closed" in frame.columns:
+        frame = frame.where("not closed")
+    return frame.select(key, *keys, *window, f"{VALUES}.*")
+
+
+def _table_rows(files: StateFiles, view: Any) -> DataFrame:
+    """Return the rows of a table with their keys."""
+    variable = "table"
+    return DataFrame(view.rows(java_frame(files.entries(variable))), files.spark)
 
 
 def _processor_state(files: StateFiles) -> DataFrame:
@@ -204,6 +247,17 @@ def _union(parts: Iterable[tuple[str, DataFrame]]) -> DataFrame:
     for other in others:
         first = first.unionAll(other)
     return first
+
+
+def key_text(frame: DataFrame) -> Column:
+    """Return the key of a row of `table_frame` as text: the values of its columns, separated by commas."""
+    names = _fields(frame, _STATE_KEY)
+    return F.concat_ws(",", *(F.col(_STATE_KEY)[name].cast("string") for name in names))
+
+
+def without_key(frame: DataFrame) -> DataFrame:
+    """Return the rows of `table_frame` without their hidden key."""
+    return frame.drop(_STATE_KEY)
 
 
 def _key_text(frame: DataFrame) -> Column:

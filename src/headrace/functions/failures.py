@@ -12,6 +12,8 @@ from typing import Any
 
 ERROR_PREFIX = "headrace function"
 """Begins the message of a failure that ends the run; the driver finds it in Spark's error."""
+EXPECTATION_PREFIX = "headrace expectation"
+"""Begins the message of a row that violates a rule and ends the run."""
 CANNOT_OPEN = "cannot open "
 """Follows the step in the message of a class that failed before its first row."""
 ARROW, PANDAS, POLARS = "pyarrow", "pandas", "polars"
@@ -79,6 +81,11 @@ def stop_message(step: str, row: Any, failure: Failure) -> str:
     text_of_row = repr(row)
     text_of_row = text_of_row if len(text_of_row) <= 300 else f"{text_of_row[:300]}..."
     return f"{ERROR_PREFIX} [{step}] {text_of_row}: {failure.reason}".replace("\n", " ")
+
+
+def expectation_message(step: str) -> str:
+    """Return the start of the message that ends a run with `on_fail="fail"`; the names of rules follow."""
+    return f"{EXPECTATION_PREFIX} [{step}] a row violates "
 
 
 def open_message(step: str, name: str, failure: Failure) -> str:

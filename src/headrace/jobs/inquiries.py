@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from headrace.debugging.state import state_of
+from headrace.debugging.tables import query_tables, read_table
 from headrace.debugging.why import why_of
 from headrace.errors import HeadraceError, OptionError, without_passwords
 from headrace.jobs.directory import JobDirectory, read_json, write_json
@@ -36,12 +37,17 @@ _POLL = 0.05
 
 
 class Inquiry(BaseModel):
-    """An inquiry about a job; `step` and `key` select the state for `state` and `why`, `step` a sample."""
+    """An inquiry about a job.
 
-    kind: Literal["state", "why", "plan", "sample"]
+    `step` and `key` select the state for `state` and `why`, `step` a sample. `table` reads the table `step`,
+    or its rows of `key`; `query` runs `sql` over the tables of the job.
+    """
+
+    kind: Literal["state", "why", "plan", "sample", "table", "query"]
     step: str | None = None
     key: str | None = None
     rows: int = ROWS
+    sql: str = ""
     id: str = ""
 
 
@@ -99,6 +105,8 @@ class Answers:
             "why": self._why,
             "plan": self._plan,
             "sample": self._sample,
+            "table": self._table,
+            "query": self._query,
         }
         try:
             content: dict[str, Any] = {"result": answers[inquiry.kind](inquiry)}
@@ -127,9 +135,21 @@ class Answers:
         rows = self._handle.sample(inquiry.step or "", rows=inquiry.rows)
         return {"step": inquiry.step, "rows": rows}
 
+    def _table(self, inquiry: Inquiry) -> dict[str, Any]:
+        place, name = self._directory.checkpoint, inquiry.step or ""
+        options = {"key": inquiry.key, "limit": inquiry.rows, **self._session}
+        return read_table(self._graph, place, name, **options).as_json()
+
+    def _query(self, inquiry: Inquiry) -> dict[str, Any]:
+        place, limit = self._directory.checkpoint, inquiry.rows
+        return query_tables(self._graph, place, inquiry.sql, limit=limit, **self._session).as_json()
+
+    @property
+    def _session(self) -> dict[str, Any]:
+        return {"master": self._options.master, "conf": self._options.conf}
+
     def _arguments(self, inquiry: Inquiry) -> dict[str, Any]:
-        session = {"master": self._options.master, "conf": self._options.conf}
-        return {"step": inquiry.step, "key": inquiry.key or None, **session}
+        return {"step": inquiry.step, "key": inquiry.key or None, **self._session}
 
 
 def _files(directory: JobDirectory) -> tuple[Path, Path]:

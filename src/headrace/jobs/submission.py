@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from headrace import statements
 from headrace.access import current
 from headrace.errors import DocumentError, OptionError, Problem
 from headrace.jobs.model import JobSettings
@@ -17,7 +18,8 @@ from headrace.yaml.load import check_entries, loads_code
 MAX_FILE_BYTES = 64 << 20
 MAX_TOTAL_BYTES = 256 << 20
 MAX_FILES = 200
-_SUFFIXES = (".py", ".yaml", ".yml")
+_SQL = ".sql"
+_SUFFIXES = (".py", ".yaml", ".yml", _SQL)
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. @=+-]*")
 
 
@@ -47,27 +49,44 @@ class Submission:
         """
         check_files(self.files)
         if not self.file.endswith(_SUFFIXES):
-            raise OptionError(f"expected a .py or .yaml file, got {self.file!r}", where="pipeline")
+            raise OptionError(f"expected a .py, .yaml or .sql file, got {self.file!r}", where="pipeline")
         if self.directory is not None and not Path(self.directory).is_dir():
             raise OptionError("no such directory", where=self.directory)
         if self.is_code:
             if current() is not None and not self.file.endswith(".py"):
-                check_entries(self.text, file=self.file)
+                self._check_parts()
             return Path(self.file).stem
         pipeline = self.parse()
         if not pipeline._plan().sinks:
-            problem = Problem(self.file, "nothing is written", "add a sink under `sinks`")
+            hint = "add CREATE SINK and INSERT INTO" if self.is_sql else "add a sink under `sinks`"
+            problem = Problem(self.file, "nothing is written", hint)
             raise DocumentError([problem])
         return pipeline.name
 
+    def _check_parts(self) -> None:
+        """Check what the file may use, without importing the Python that it names."""
+        if self.is_sql:
+            self.parse()
+        else:
+            check_entries(self.text, file=self.file)
+
     def parse(self) -> Pipeline:
         """Return the pipeline of the document, not validated yet."""
+        if self.is_sql:
+            return Pipeline.from_sql_text(self.text, file=self.file, name=Path(self.file).stem)
         return Pipeline.from_yaml_text(self.text, file=self.file, name=Path(self.file).stem)
 
     @property
     def is_code(self) -> bool:
-        """True if the pipeline is a file in Python, or a document that names functions in Python."""
+        """True if the pipeline is a file in Python, or names functions in Python."""
+        if self.is_sql:
+            return statements.loads_code(self.text, file=self.file)
         return self.file.endswith(".py") or loads_code(self.text)
+
+    @property
+    def is_sql(self) -> bool:
+        """True if the pipeline is a script of SQL statements."""
+        return self.file.endswith(_SQL)
 
     @property
     def text(self) -> str:

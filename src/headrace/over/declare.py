@@ -139,13 +139,18 @@ class Over(StepNode, KeyedNode):
     aggregates: Annotated[Aggregates, Field(alias="aggregate")]
 
     verb: ClassVar[str] = "over"
-    key: ClassVar[str] = "over"
+    key: ClassVar[str] = "aggregate"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
-        "Time and state", "Over", {"over": {"order_by": "ts", "rows": 2}, "aggregate": {"n": "count(*)"}}
+        "Time and state", "Over", {"over": {}, "aggregate": {"n": "count(*)"}}
     )
     accepts_changes = True
     duplicate_hint: ClassVar[str] = "rename the result: the rows keep their columns"
     delay_hint: ClassVar[str] = _WAITS
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """Return True for an aggregate over the frame of each row."""
+        return "aggregate" in keys and "over" in keys
 
     def check_values(self) -> None:
         """Reject expressions that are no text."""
@@ -197,8 +202,8 @@ class Over(StepNode, KeyedNode):
         yield from super().check(plan)
         yield from check_columns(self.aggregates, columns)
         yield from check_expressions([order for order, _ in self.over.orders], columns, "over")
-        bounded = self.over.range is not None and self.over.bound is not None
-        if bounded and self.form(facts) != "table" and not isinstance(self.over.bound, Length):
+        distance = self.over.bound if self.over.range is not None else None
+        if self.form(facts) != "table" and distance is not None and not isinstance(distance, Length):
             hint = "such as range: 1 hour"
             yield Finding("a range over event time is a duration", hint, ("range", "over"))
 

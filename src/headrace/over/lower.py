@@ -24,6 +24,8 @@ from headrace.steps.grammar.values import Length
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import Column
+
     from headrace.lowering.lowering import Lowering
 
 
@@ -40,11 +42,10 @@ def over_step(frame: DataFrame, keys: Sequence[str], node: Over, facts: Facts) -
     updating = node.form(facts) == "table"
     # The kernel orders rows by time itself; the other columns order rows of equal time.
     orders = node.over.orders if updating else node.over.orders[1:]
-    ready = with_time(frame).withColumns(
-        {f"__order{i}": F.expr(expression) for i, (expression, _) in enumerate(orders)}
-    )
+    added = {f"__order{i}": F.expr(expression) for i, (expression, _) in enumerate(orders)}
     if updating and node.over.range is not None and node.over.bound is not None:
-        ready = _with_low(ready, node.over.bound, orders[0][1])
+        added |= _bounded_order(frame, node.over.bound, orders[0])
+    ready = with_time(frame).withColumns(added)
     declared = json.dumps(
         {
             "keys": list(keys),
@@ -71,11 +72,13 @@ def _bound(node: Over) -> dict[str, int]:
     return {} if node.over.bound is None else {"preceding": int(node.over.bound)}
 
 
-def _with_low(frame: DataFrame, distance: float, direction: str) -> DataFrame:
-    """Add the order value where the frame of a row begins, in the type of the order column."""
+def _bounded_order(frame: DataFrame, distance: float, order: tuple[str, str]) -> dict[str, Column]:
+    """Return the order column, and the value of its type where the frame of a row begins."""
+    expression, direction = order
+    kind: Any = frame.select(F.expr(expression)).schema[0].dataType
     if isinstance(distance, float) and not distance.is_integer():
-        frame = frame.withColumn("__order0", F.col("__order0").cast("double"))
-    kind = frame.schema["__order0"].dataType
+        kind = "double"
     literal = f"interval '{distance}' microsecond" if isinstance(distance, Length) else repr(distance)
     sign = "+" if direction.startswith("desc") else "-"
-    return frame.withColumn("__low", F.expr(f"`__order0` {sign} {literal}").cast(kind))
+    low = F.expr(f"({expression}) {sign} {literal}")
+    return {"__order0": F.expr(expression).cast(kind), "__low": low.cast(kind)}

@@ -10,8 +10,11 @@ from typing import Any, TypeVar
 
 from headrace.connectors.base import Connector
 from headrace.errors import Location, Problem
+from headrace.plan.hints import in_document
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
+from headrace.steps.endpoints.source import Source
+from headrace.steps.endpoints.table import TableReader
 from headrace.steps.facts import Facts
 from headrace.steps.traits import Finding
 
@@ -123,7 +126,9 @@ class Graph:
         label = self._label(node)
         if not at_item and f"`{finding.item}`" not in finding.what:
             label = f"{label}: {finding.item}"
-        return Problem(_labelled(place, label), finding.what, finding.hint)
+        documented = isinstance(place, Location) and place.column > 0
+        hint = (finding.document_hint or in_document(finding.hint)) if documented else finding.hint
+        return Problem(_labelled(place, label), finding.what, hint)
 
     def _place(self, node: Node, parts: Iterable[str]) -> str | None:
         known = (self.places.get(f"{node.name}/{part}") for part in parts)
@@ -153,6 +158,18 @@ class Graph:
         if isinstance(value, tuple):
             return tuple(self._resolve(item) for item in value)
         return value
+
+
+def is_in_memory(graph: Graph) -> bool:
+    """Return True if all sources are rows in memory, and all sinks are in memory or on the console.
+
+    >>> is_in_memory(Graph("empty", {}))
+    True
+    """
+    sources = [node for node in graph if not node.inputs and not isinstance(node, TableReader)]
+    return all(isinstance(node, Source) and node.connector.kind == "memory" for node in sources) and all(
+        sink.connector.kind in ("memory", "console") for sink in graph.sinks
+    )
 
 
 def _labelled(place: str | None, label: str) -> str:

@@ -20,7 +20,7 @@ def warnings_of(graph: Graph) -> list[Problem]:
     ['no sink depends on it, so it does not run']
     """
     return [
-        Problem(graph.where(node), finding.what, finding.hint)
+        graph.locate(node, finding)
         for node in graph
         for finding in (*_check_readers(graph, node), *node.warnings(graph))
     ]

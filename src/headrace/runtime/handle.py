@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -87,6 +88,17 @@ class RunHandle(ABC):
     ) -> None:
         if not self._ended.is_set():
             self.kill()
+
+    def __repr__(self) -> str:
+        return f"<run of {self.graph.name}: {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        return f"<b>{escape(self.graph.name)}</b> {self._state()}{self.status()._repr_html_()}"
+
+    def _state(self) -> str:
+        if not self._ended.is_set():
+            return "running"
+        return "failed" if self._failure is not None else "ended"
 
     def _release(self, ending: Ending) -> None:
         """Record the ending, unless the run has failed, and release the directory."""

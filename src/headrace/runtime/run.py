@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import PipelineDirectory, directory_of
 from headrace.checkpoints.standby import StandbyPlace
+from headrace.connectors.memory import Memory
 from headrace.errors import PlanError, Problem
 from headrace.plan.guarantees import require
 from headrace.runtime.fresh import describe_fresh_start
@@ -31,8 +32,17 @@ STARTING_SPARK = "starting Spark"
 """The phase of a start that takes most of its time: the first session of a process starts a JVM."""
 
 
+def _print_note(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
 def start(
-    graph: Graph, options: RunOptions, on_phase: Callable[[str], None] = lambda phase: None
+    graph: Graph,
+    options: RunOptions,
+    on_phase: Callable[[str], None] = lambda phase: None,
+    on_note: Callable[[str], None] = _print_note,
+    *,
+    session: str = "",
 ) -> RunHandle:
     """Lock the checkpoint directory of a checked plan, open a session, and start the run.
 
@@ -42,25 +52,39 @@ def start(
         graph: the plan.
         options: the options of the run.
         on_phase: called with each phase of the start, such as `STARTING_SPARK`.
+        on_note: called with each line about a fresh start.
+        session: the rows in memory that a temporary checkpoint belongs to; empty for a checkpoint that is
+            kept.
     """
     if not graph.sinks:
         hint = "end it with stream.write(...)"
         raise PlanError([Problem(f"pipeline `{graph.name}`", "nothing is written", hint)])
-    if options.fresh:
+    if options.fresh and not session:
         for line in describe_fresh_start(graph, directory_of(graph.name, options.checkpoint)):
-            sys.stderr.write(f"{line}\n")
+            on_note(line)
     if options.mode == "real_time":
         check_plan(graph, options.guarantee)
     else:
         require(graph, options.guarantee)
     if not options.standby:
-        directory = PipelineDirectory.acquire(graph.name, options.checkpoint, fresh=options.fresh)
+        directory = PipelineDirectory.acquire(
+            graph.name, options.checkpoint, fresh=options.fresh, session=session
+        )
+        if directory.replaced:
+            _empty_sinks(graph)
         return _start_run(graph, directory, options, on_phase)
     place = StandbyPlace(graph.name, options.checkpoint)
     if place.is_free:
         on_phase(NO_RUN)
         return _start_run(graph, place.take_over(), options, on_phase)
     return _start_standby(graph, place, options, on_phase)
+
+
+def _empty_sinks(graph: Graph) -> None:
+    """Remove the rows of earlier runs from sinks in memory, which nothing else can replace."""
+    for sink in graph.sinks:
+        if isinstance(sink.connector, Memory):
+            sink.connector.remove_rows_of(graph.name, sink.name)
 
 
 def _start_run(

@@ -149,10 +149,22 @@ def _setting(cursor: Cursor) -> Setting:
     return Setting(placed(cursor, name), placed(cursor, value))
 
 
-def _create(cursor: Cursor) -> Statement:
+def is_function(cursor: Cursor) -> bool:
+    """Return True if the statement is `CREATE FUNCTION`."""
+    if not cursor.take("CREATE"):
+        return False
+    _skip_adjectives(cursor)
+    return cursor.peek("FUNCTION")
+
+
+def _skip_adjectives(cursor: Cursor) -> None:
     cursor.take("OR", "REPLACE")
     cursor.take("TEMPORARY")
     cursor.take("MATERIALIZED")
+
+
+def _create(cursor: Cursor) -> Statement:
+    _skip_adjectives(cursor)
     word = cursor.next("SOURCE, TABLE, VIEW, SINK or FUNCTION", _EXAMPLE)
     kind = word.text.upper()
     cursor.take("IF", "NOT", "EXISTS")

@@ -515,7 +515,15 @@ class _Join:
         )
         result = (*(relation.columns or ()), *added, *(column for column in columns if column not in keys))
         joined = replace(relation, ref=step, columns=result)
-        return replace(self.source, relation=joined, scope=self.both)
+        scope = self.both
+        others = [column for column in columns if column not in keys]
+        if self.side == "left" and others:
+            # The key columns have the values of the stream; without a row of the table they are null.
+            matched = " or ".join(f"{quote(column)} is not null" for column in others)
+            names = {c: f"if({matched}, {quote(c)}, null)" if c in keys else quote(c) for c in columns}
+            right = replace(self.right, columns=(), formulas=names)
+            scope = replace(scope, relations={**scope.relations, self.name: right})
+        return replace(self.source, relation=joined, scope=scope)
 
     def _add(self, options: Mapping[str, Any]) -> Source:
         """Add the step of a join, whose columns get names of their own if both sides have them."""

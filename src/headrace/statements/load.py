@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headrace.access import accepted_environment
+from headrace.access import accepted_environment, check_import
+from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT
 from headrace.connectors.registry import connector
 from headrace.errors import DocumentError, HeadraceError, OptionError, did_you_mean
+from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
 from headrace.statements.declarations import (
     Create,
@@ -20,36 +23,69 @@ from headrace.statements.declarations import (
     Query,
     Setting,
     Statement,
+    is_function,
     parse_statement,
 )
-from headrace.statements.draft import Draft, refuse
+from headrace.statements.draft import Draft, refuse, to_value
 from headrace.statements.durations import interval_length
 from headrace.statements.queries import QueryBuilder
 from headrace.statements.relations import Relation, quote
 from headrace.statements.tokens import Cursor, Script, split_statements
 from headrace.steps.base import NAME
 from headrace.steps.facts import CHANGE
+from headrace.yaml.entries import read_sink
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.load import read_tree
 from headrace.yaml.parsing import expand_tree
+from headrace.yaml.positions import Value
 
 _NOT_NULL = re.compile(r"\s+not\s+null\b", re.IGNORECASE)
 """A constraint inside a type, which schemas do not have."""
+_PRECISION = re.compile(r"\b(timestamp|timestamp_ltz|timestamp_ntz)\s*\(\s*\d\s*\)", re.IGNORECASE)
+"""Flink's timestamps have a number of digits; Spark's always have six."""
 _SETTINGS = ("name",)
 _SOURCE_KEYS = ("format", "on_error")
 
 
 def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Graph:
-    """Read a plan from a file of SQL statements.
+    """Read a plan from a file of SQL statements that writes to a sink, or is a single query.
 
     Raises:
-        DocumentError: the file cannot be read, or a statement is invalid; every error has line and column.
+        DocumentError: the file cannot be read, writes nothing, or has an invalid statement; every error has
+            line and column.
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise_problem(str(path), f"the file cannot be read: {error}")
-    return from_text(text, file=str(path), name=_default_name(Path(path)), environment=environment)
+    graph = from_text(text, file=str(path), name=_default_name(Path(path)), environment=environment)
+    require_sink(graph, str(path))
+    return graph
+
+
+def require_sink(graph: Graph, file: str) -> None:
+    """Reject a script that writes nothing.
+
+    Raises:
+        DocumentError: the plan has no sink.
+    """
+    if not graph.sinks:
+        hint = "add CREATE SINK and INSERT INTO; a single query is written to the console"
+        raise refuse(f"{file}:1:1", "nothing is written", hint)
+
+
+def loads_code(text: str, *, file: str = "<sql>") -> bool:
+    """Return True if a script has `CREATE FUNCTION`; nothing is imported.
+
+    >>> loads_code("CREATE FUNCTION f AS 'm:f'"), loads_code("-- CREATE FUNCTION f AS 'm:f'")
+    (True, False)
+    """
+    script = Script(text, file)
+    try:
+        statements = split_statements(script)
+    except DocumentError:  # reported when the script is loaded
+        return False
+    return any(is_function(Cursor(script, tokens)) for tokens in statements)
 
 
 def from_text(
@@ -67,25 +103,69 @@ def from_text(
     Raises:
         DocumentError: a statement is invalid; every error has line and column.
     """
+    return declare(text, file=file, name=name, environment=environment).graph
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The plan of a script, and its relations by lower-case name."""
+
+    graph: Graph
+    relations: Mapping[str, Relation]
+
+
+def declare(
+    text: str,
+    *,
+    file: str = "<sql>",
+    name: str = "",
+    environment: Mapping[str, str] | None = None,
+    unused_sinks: bool = False,
+) -> Declared:
+    """Read a script, whose relations a shell completes and describes.
+
+    Args:
+        text: the statements.
+        file: the name of the script in errors.
+        name: the name of the pipeline if the script has none.
+        environment: the variables; default: the environment of the process.
+        unused_sinks: accept sinks that nothing is written to, and a script without sources.
+
+    Raises:
+        DocumentError: a statement is invalid; every error has line and column.
+    """
+    search_directory(Path(file).parent if Path(file).is_file() else Path.cwd())
+    variables = accepted_environment() if environment is None else environment
     script = Script(text, file)
-    builder = _ScriptBuilder(script, name)
-    for tokens in split_statements(script):
-        builder.attempt(Cursor(script, tokens))
-    builder.finish()
-    errors = ErrorCollector()
-    for problem in builder.draft.problems:
-        errors.add(problem.where, problem.what, problem.hint)
-    tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
-    expanded = expand_tree(tree, accepted_environment() if environment is None else environment, errors)
-    return read_tree(expanded, builder.name, errors)
+    try:
+        builder = _ScriptBuilder(script, name, unused_sinks=unused_sinks)
+        for tokens in split_statements(script):
+            builder.attempt(Cursor(script, tokens))
+        builder.finish()
+        errors = ErrorCollector()
+        for problem in builder.draft.problems:
+            errors.add(problem.where, problem.what, problem.hint)
+        for sink, where, entry in builder.unused:
+            errors.attempt(read_sink, sink, where, expand_tree(entry, variables, errors))
+        if unused_sinks and not builder.draft.sections["sources"]:
+            errors.raise_any()
+            return Declared(Graph(builder.name or "unnamed", {}), {})
+        tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
+        graph = read_tree(expand_tree(tree, variables, errors), builder.name, errors)
+        return Declared(graph, builder.relations)
+    except RecursionError:
+        raise_problem(file, TOO_DEEP, TOO_DEEP_HINT)
 
 
 class _ScriptBuilder:
     """Adds the statements of a script to its document."""
 
-    def __init__(self, script: Script, name: str) -> None:
+    def __init__(self, script: Script, name: str, *, unused_sinks: bool = False) -> None:
         self.draft = Draft()
         self.name = name
+        self.unused: list[tuple[str, str, Value]] = []
+        """The sinks that nothing is written to, if they are accepted: name, place and entry."""
+        self._accepts_unused = unused_sinks
         self._script = script
         self._catalog: dict[str, Relation] = {}
         self._sinks: dict[str, Create] = {}
@@ -97,6 +177,11 @@ class _ScriptBuilder:
         self._places: dict[str, str] = {}
         self._queries = QueryBuilder(script, self.draft, self._catalog)
         self._bare: list[Query] = []
+
+    @property
+    def relations(self) -> Mapping[str, Relation]:
+        """The named relations, by lower-case name."""
+        return self._catalog
 
     def attempt(self, cursor: Cursor) -> None:
         """Add a statement; its problems are collected."""
@@ -110,11 +195,14 @@ class _ScriptBuilder:
 
     def finish(self) -> None:
         """Add the sinks, whose inputs are known now."""
-        for query in self._bare if not self._sinks else ():
-            self._attempt_console(query)
+        self._finish_queries()
         for name, create in self._sinks.items():
             inputs = self._inserts.get(name, [])
             if name in self._failed:
+                continue
+            if not inputs and self._accepts_unused:
+                where = create.name.where
+                self.unused.append((name, where, to_value(self._sink_entry(create, name), where)))
                 continue
             if not inputs:
                 self.draft.fail(
@@ -124,6 +212,23 @@ class _ScriptBuilder:
             self.draft.add(
                 "sinks", name, create.name.where, self._sink_entry(create, self._union(name, inputs))
             )
+        for relation in self._catalog.values():
+            if relation.lookup is not None:
+                self._remove_unread(relation.ref.partition(":")[0])
+
+    def _remove_unread(self, table: str) -> None:
+        """Remove the stream of a table that queries only look up in: it need not be readable as a stream."""
+        own = {name for part in self.draft.sections.values() for name in part if name.split(":")[0] == table}
+        entries = (
+            entry
+            for part in self.draft.sections.values()
+            for name, (_, entry) in part.items()
+            if name not in own
+        )
+        if own and not any(_reads(entry, own) for entry in entries):
+            for part in self.draft.sections.values():
+                for name in own & set(part):
+                    del part[name]
 
     def _add(self, statement: Statement, where: str) -> None:
         match statement:
@@ -143,6 +248,7 @@ class _ScriptBuilder:
                 view = self._queries.build(statement.name.text, statement.query, statement.name.where)
                 self._catalog[statement.name.text.lower()] = view
             case CreateFunction():
+                check_import(statement.reference.text)
                 what = "functions of Python in queries are not supported"
                 raise refuse(statement.name.where, what, "call it in a step: map: {python: module:function}")
             case Insert():
@@ -177,7 +283,7 @@ class _ScriptBuilder:
         entry, kind = self._endpoint(create)
         roles = connector(kind).roles
         declared = [column for column in create.columns if column.expression is None]
-        schema = ", ".join(f"{quote(c.name.text)} {_NOT_NULL.sub('', c.type)}" for c in declared)
+        schema = ", ".join(f"{quote(c.name.text)} {_spark_type(c.type)}" for c in declared)
         if schema:
             entry["schema"] = Placed(schema, create.columns[0].name.where)
         lookup = None
@@ -383,6 +489,14 @@ class _ScriptBuilder:
         mode = {"mode": "changes"} if create.name.text in self._changing else {}
         return {"from": ref, **entry, **mode}
 
+    def _finish_queries(self) -> None:
+        """Write a single query to the console; the rows of any other query would get lost."""
+        for query in self._bare if self._sinks else self._bare[1:]:
+            what = "the rows of this query are not written"
+            self.draft.fail(query.where, what, "write INSERT INTO sink before SELECT")
+        if self._bare and not self._sinks:
+            self._attempt_console(self._bare[0])
+
     def _attempt_console(self, query: Query) -> None:
         try:
             relation = self._queries.build("result", query.query, query.where)
@@ -391,6 +505,17 @@ class _ScriptBuilder:
             return
         mode = {"mode": "changes"} if relation.labelled else {}
         self.draft.add("sinks", "console", query.where, {"from": "result", "console": {}, **mode})
+
+
+def _reads(entry: Any, names: set[str]) -> bool:
+    """Return True if an entry of the document names one of the steps, or has a query that may."""
+    if isinstance(entry, Mapping):
+        return any(key != "lookup" and _reads(value, names) for key, value in entry.items())
+    if isinstance(entry, list | tuple):
+        return any(_reads(value, names) for value in entry)
+    text = str(entry).lower()
+    words = {re.escape(name.lower()) for name in names}
+    return any(re.search(rf"(?<![\w:]){word}(?![\w:])", text) is not None for word in words)
 
 
 def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
@@ -409,7 +534,16 @@ def _left_out(create: Create, columns: list[str]) -> dict[str, str]:
     """Return a null of its type for each column of a sink that an `INSERT` leaves out."""
     named = {column.lower() for column in columns}
     left_out = [column for column in create.columns if column.name.text.lower() not in named]
-    return {column.name.text: f"cast(null as {_NOT_NULL.sub('', column.type)})" for column in left_out}
+    return {column.name.text: f"cast(null as {_spark_type(column.type)})" for column in left_out}
+
+
+def _spark_type(written: str) -> str:
+    """Return a type as schemas have it.
+
+    >>> _spark_type("TIMESTAMP(3) NOT NULL")
+    'TIMESTAMP'
+    """
+    return _PRECISION.sub(r"\1", _NOT_NULL.sub("", written))
 
 
 def _is_keyless(sink: Create) -> bool:

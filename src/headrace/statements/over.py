@@ -27,8 +27,7 @@ _CLOCK = "processing_time"
 """The column of the step that adds processing time."""
 _FRAME_HINT = (
     "a frame ends with the current row: ROWS n PRECEDING, RANGE BETWEEN INTERVAL ... PRECEDING AND "
-    "CURRENT ROW; "
-    "LEAD reads later rows, and OVER (PARTITION BY ...) without ORDER BY covers all rows"
+    "CURRENT ROW; LEAD reads later rows, and OVER (PARTITION BY ...) without ORDER BY covers all rows"
 )
 
 

@@ -1,4 +1,4 @@
-"""Top-N, de-duplication and `ORDER BY ... LIMIT`."""
+"""Top-N, de-duplication, `LIMIT` and `ORDER BY` the event time."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def find_ranked(tree: exp.Select) -> Ranked | None:
     if not isinstance(inner, exp.Select) or tree.args.get("joins"):
         return None
     ranks = {item.alias.lower(): item for item in inner.expressions if _is_rank(item)}
-    first, last, rank = 1, 0, ""
+    first, rank = 1, ""
+    last: int | None = None
     others = []
     for condition in conditions_of(tree):
         name, low, high = _bounds(condition)
@@ -69,8 +70,9 @@ def find_ranked(tree: exp.Select) -> Ranked | None:
             others.append(condition)
             continue
         rank, first = name, max(first, low)
-        last = min(last, high) if last and high else last or high
-    if not last:
+        if high is not None:
+            last = high if last is None else min(last, high)
+    if last is None:
         return None
     return Ranked(inner, ranks[rank].alias, ranks[rank].this, last, tuple(others), first)
 
@@ -86,16 +88,16 @@ def _is_rank(item: exp.Expr) -> bool:
     )
 
 
-def _bounds(condition: exp.Expr) -> tuple[str, int, int]:
-    """Return a column with its lowest and highest value in a condition; 0 for no highest value."""
+def _bounds(condition: exp.Expr) -> tuple[str, int, int | None]:
+    """Return a column with its lowest and highest value in a condition; None for no highest value."""
     from sqlglot import expressions as exp
 
-    nothing = ("", 1, 0)
+    nothing = ("", 1, None)
     if isinstance(condition, exp.Between):
-        values = [_number(condition.args["low"]), _number(condition.args["high"])]
-        if not isinstance(condition.this, exp.Column) or None in values:
+        lowest, highest = _number(condition.args["low"]), _number(condition.args["high"])
+        if not isinstance(condition.this, exp.Column) or lowest is None or highest is None:
             return nothing
-        return condition.this.name.lower(), values[0] or 1, values[1] or 0
+        return condition.this.name.lower(), lowest, highest
     kinds = {exp.LTE: exp.GTE, exp.LT: exp.GT, exp.GTE: exp.LTE, exp.GT: exp.LT, exp.EQ: exp.EQ}
     kind: Any = type(condition)
     if kind not in kinds:
@@ -107,7 +109,7 @@ def _bounds(condition: exp.Expr) -> tuple[str, int, int]:
     if not isinstance(column, exp.Column) or number is None:
         return nothing
     low = {exp.GTE: number, exp.GT: number + 1, exp.EQ: number}.get(kind, 1)
-    high = {exp.LTE: number, exp.LT: number - 1, exp.EQ: number}.get(kind, 0)
+    high = {exp.LTE: number, exp.LT: number - 1, exp.EQ: number}.get(kind)
     return column.name.lower(), low, high
 
 
@@ -141,7 +143,11 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
             what = f"{name}() in windows is not supported"
             raise refuse(builder.where, what, "use ROW_NUMBER(), with further columns in ORDER BY")
         own = {name: text for name, text in keys.items() if text not in carried[1]}
-        first = _first_of_windows(builder, ranked, source, own, carried[0])
+        entry = {
+            "window": carried[0],
+            "top_n": {"n": ranked.n, "order_by": Placed(_order_by(rows, order), builder.where)},
+        }
+        first = _first_of_windows(builder, ranked.rank, source, own, entry)
         outer = Source.of(tree.args["from_"].this.alias or "", first, builder.where)
         return builder.select(tree, replace(outer, where=others), Emit())
     first = _deduplicated(builder, ranked, rows, order, keys) or _top_n(
@@ -159,6 +165,8 @@ class _Input:
     source: Source
     columns: Mapping[str, str]
     """The selected columns with their expressions over the rows; `rank` is computed by the step."""
+    query: exp.Select | None = None
+    """The query that computes the rows, if its columns are those of the rows."""
 
     @classmethod
     def of(cls, builder: SelectBuilder, inner: exp.Select, rank: str = "") -> _Input:
@@ -181,7 +189,8 @@ class _Input:
         plain.set("expressions", [item for item in plain.expressions if not _is_rank(item)])
         relation = builder.inner(builder.draft.new_name(builder.name, "query"), plain)
         columns = {name: quote(name) for name in relation.columns or ()}
-        return cls(Source.of("", relation, builder.where), {**columns, **({rank: RANK} if rank else {})})
+        columns |= {rank: RANK} if rank else {}
+        return cls(Source.of("", relation, builder.where), columns, plain)
 
     def text(self, node: exp.Expr) -> str:
         """Return an expression over the rows; it can name columns that the query computes."""
@@ -194,7 +203,8 @@ class _Input:
                 (text for name, text in self.columns.items() if name.lower() == part.name.lower()), None
             )
 
-        return self.source.scope.text(node, replace_part)
+        rows = node if self.query is None else _of_rows(self.query, node)
+        return self.source.scope.text(rows, replace_part)
 
     def named(self, relation: Relation, rank: str = "") -> Relation:
         """Return the relation of a step over the rows with the columns of the query."""
@@ -303,7 +313,7 @@ def _order(builder: SelectBuilder, rows: _Input, order: exp.Order, ranked: Ranke
 
 def _first_of_windows(
     builder: SelectBuilder,
-    ranked: Ranked,
+    rank: str,
     source: Source,
     own: Mapping[str, str],
     window: Mapping[str, Any],
@@ -311,15 +321,14 @@ def _first_of_windows(
     """Add the step that emits the first rows of each window when it closes."""
     relation = source.relation
     step = builder.draft.new_name(builder.name, "top_n")
-    entry: dict[str, Any] = {"from": relation.ref, **({"key_by": own} if own else {}), "window": window}
-    order = Placed(_order_by(_Input(source, {}), ranked.window.args["order"]), builder.where)
-    builder.queries.add(step, builder.where, {**entry, "top_n": {"n": ranked.n, "order_by": order}})
+    entry: dict[str, Any] = {"from": relation.ref, **({"key_by": own} if own else {}), **window}
+    builder.queries.add(step, builder.where, entry)
     columns = relation.columns
     return replace(
         relation,
         ref=step,
         columns=None if columns is None else tuple(dict.fromkeys((*own, *columns))),
-        formulas={**relation.formulas, ranked.rank: "rank"},
+        formulas={**relation.formulas, rank: "rank"},
         changes="none",
         side_outputs={"late": step},
     )
@@ -335,6 +344,27 @@ def _order_by(rows: _Input, order: exp.Order) -> str:
             direction += " nulls first" if nulls_first else " nulls last"
         items.append(f"{rows.text(item.this)}{direction}")
     return ", ".join(items)
+
+
+def _of_rows(query: exp.Select, node: exp.Expr) -> Any:
+    """Return an expression over the sides of a join as one over the columns that a query selects of them."""
+    from sqlglot import expressions as exp
+
+    selected = {item.unalias(): item.alias_or_name for item in query.expressions}
+    stars = {
+        item.table.lower() if isinstance(item, exp.Column) else ""
+        for item in query.expressions
+        if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and item.is_star)
+    }
+
+    def transform(part: exp.Expr) -> exp.Expr:
+        if not isinstance(part, exp.Column) or not part.table:
+            return part
+        if part in selected:
+            return exp.column(selected[part])
+        return exp.column(part.name) if stars & {"", part.table.lower()} else part
+
+    return node.copy().transform(transform)
 
 
 def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from headrace.errors import DocumentError, Problem
 
 if TYPE_CHECKING:
+    from sqlglot import Dialect, TokenType
     from sqlglot.tokenizer_core import Token
 
 _QUOTES = {"'": "'", '"': '"', "`": "`"}
@@ -38,11 +40,11 @@ def split_statements(script: Script) -> list[list[Token]]:
     Raises:
         DocumentError: a quote or a comment is not closed.
     """
-    from sqlglot import Dialect, TokenType
+    from sqlglot import TokenType
     from sqlglot.errors import TokenError
 
     try:
-        tokens = Dialect.get_or_raise("spark").tokenize(script.text)
+        tokens = tokenize(script.text)
     except TokenError:
         raise DocumentError(
             [Problem(script.place_at(_unclosed(script.text)), "this quote is not closed", "close it")]
@@ -54,6 +56,28 @@ def split_statements(script: Script) -> list[list[Token]]:
         else:
             statements[-1].append(token)
     return [statement for statement in statements if statement]
+
+
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of a text.
+
+    Raises:
+        TokenError: a quote or a comment is not closed.
+    """
+    return _dialect().tokenize(text)
+
+
+@cache
+def _dialect() -> Dialect:
+    from sqlglot.dialects.spark import Spark
+
+    class Statements(Spark):
+        """Spark's dialect; `EXPLAIN` and `SHOW` do not take the rest of a statement as text."""
+
+        class Tokenizer(Spark.Tokenizer):
+            COMMANDS: ClassVar[set[TokenType]] = set()
+
+    return Statements()
 
 
 def _unclosed(text: str) -> int:

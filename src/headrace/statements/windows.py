@@ -168,10 +168,10 @@ def attached(relation: Relation, texts: Iterable[str]) -> tuple[Mapping[str, Any
     None if the expressions lack the start or the end of the window that rows carry.
     """
     roles = {text: relation.bounds[text] for text in texts if text in relation.bounds}
-    found = {role: text for text, role in reversed(roles.items())}
-    if "start" not in found or "end" not in found:
+    texts_by_role = {role: text for text, role in reversed(roles.items())}
+    if "start" not in texts_by_role or "end" not in texts_by_role:
         return None
-    start, end = found["start"], found["end"]
+    start, end = texts_by_role["start"], texts_by_role["end"]
     if (start, end) == ("window.start", "window.end"):
         return {"attached": {}}, set(roles)
     return {"attached": {"start": start, "end": end}}, set(roles)

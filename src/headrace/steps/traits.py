@@ -22,6 +22,8 @@ class Finding:
     """The item inside the value of the key, such as the name of an aggregate."""
     offset: int | None = None
     """The position of the problem in the text of the item, or of the key if there is no item."""
+    document_hint: str = ""
+    """The hint for a document, if it is not `hint` with the keys of a document."""
 
 
 @dataclass(frozen=True)

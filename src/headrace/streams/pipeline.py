@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.connectors.base import Connector, Guarantee
+from headrace.connectors.memory import Memory
 from headrace.durations import Duration
 from headrace.errors import HeadraceError, Location, OptionError, PlanError, Problem, clean_traceback
 from headrace.formats import Format
-from headrace.plan.graph import Graph
+from headrace.plan.graph import Graph, is_in_memory
 from headrace.plan.validation import problems_of
 from headrace.runtime.options import ExecutionMode, RunOptions, Until
 from headrace.schemas.fields import Schema
@@ -41,6 +43,15 @@ class DeclaredRun:
 
     options: RunOptions
     place: str
+
+
+class PlanText(str):
+    """A description of a plan: text that notebooks show with its lines."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="line-height:1.25">{escape(self)}</pre>'
 
 
 class Pipeline:
@@ -137,6 +148,36 @@ class Pipeline:
 
         try:
             return cls._from_graph(statements.load(path, environment=environment))
+        except HeadraceError as error:
+            raise clean_traceback(error) from None
+
+    @classmethod
+    def from_sql_text(
+        cls,
+        text: str,
+        /,
+        *,
+        file: str = "<sql>",
+        name: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> Pipeline:
+        """Read a pipeline from the text of SQL statements.
+
+        Args:
+            text: the statements, separated by semicolons.
+            file: the name of the script in errors.
+            name: the name of the pipeline if the script has no `SET 'name' = ...`.
+            environment: the variables; default: the environment of the process.
+
+        >>> from headrace import Pipeline
+        >>> source = "CREATE SOURCE words (word STRING) WITH (connector = 'memory');"
+        >>> Pipeline.from_sql_text(f"{source} SELECT upper(word) AS upper FROM words", name="words")
+        <pipeline words>
+        """
+        from headrace import statements
+
+        try:
+            return cls._from_graph(statements.from_text(text, file=file, name=name, environment=environment))
         except HeadraceError as error:
             raise clean_traceback(error) from None
 
@@ -287,7 +328,7 @@ class Pipeline:
         if not isinstance(width, int) or width < 1:
             raise OptionError(f"expected a number of columns, got {width!r}", where="explain: width")
 
-        return text_of(drawing(explain(self._plan()), width=width))
+        return PlanText(text_of(drawing(explain(self._plan()), width=width)))
 
     @verb()
     def run(
@@ -323,7 +364,8 @@ class Pipeline:
             progress: show progress; default: on a terminal and in notebooks.
             guarantee: reject the plan if its sources and sinks provide less; default: the best guarantee
                 that they provide.
-            checkpoint: the checkpoint directory; default: `.headrace/<name>`.
+            checkpoint: the checkpoint directory; default: `.headrace/<name>`. Without it, a pipeline whose
+                sources and sinks are all in memory starts over with new memory connectors and after a drain.
             master: the Spark master; default: `local[*]`.
             conf: Spark settings.
         """
@@ -344,7 +386,8 @@ class Pipeline:
             return
         from headrace.runtime.progress.live import run_with_progress
 
-        run_with_progress(self._plan(), options)
+        session = self._session_of(checkpoint, standby=standby)
+        run_with_progress(self._plan(), options, session=session)
 
     @verb()
     def start(
@@ -382,7 +425,18 @@ class Pipeline:
             master=master,
             conf=conf or {},
         )
-        return start(self._plan(), options)
+        return start(self._plan(), options, session=self._session_of(checkpoint, standby=standby))
+
+    def _session_of(self, checkpoint: str | Path | None, *, standby: bool) -> str:
+        """Return the rows in memory that a temporary checkpoint belongs to; empty if it is kept."""
+        if checkpoint is not None or standby or not is_in_memory(self._graph):
+            return ""
+        return " ".join(sorted(each.store_id for each in self._graph.connectors if isinstance(each, Memory)))
+
+    def _repr_html_(self) -> str:
+        from headrace.explain.graph_svg import graph_image
+
+        return graph_image(self._graph)
 
     def _add(self, node: Node) -> Ref:
         """Add a node to the plan and return its main output; a duplicate name is a plan error."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
+from headrace.analytics.declare import Expect, OnFail
 from headrace.connectors.base import Connector, Load, WriteMode
 from headrace.durations import Duration
 from headrace.errors import MissingOutputError, NoEventTimeError, OptionError, require_choice
 from headrace.formats import Format
+from headrace.html_tables import html_table
 from headrace.lookups.declare import Lookup, LookupHow, OnMiss
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
@@ -19,6 +22,7 @@ from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
     from headrace.streams.pipeline import Pipeline
 
@@ -205,6 +209,37 @@ class Stage:
         diverts = node.miss == "dead_letter" and isinstance(self, Stream)
         return self._diverting(ref) if diverts else self._after(ref)
 
+    @overload
+    def expect(
+        self: Diverting[Diverted_co], name: str, /, *, on_fail: Literal["dead_letter"] = ..., **rules: str
+    ) -> Diverted_co: ...
+
+    @overload
+    def expect(self: Before[Next_co], name: str, /, *, on_fail: OnFail = ..., **rules: str) -> Next_co: ...
+
+    def expect(self: Any, name: str, /, *, on_fail: OnFail = "dead_letter", **rules: str) -> Any:
+        """Pass on the rows that satisfy all rules; a null condition is a violation.
+
+        Args:
+            name: the step's name.
+            on_fail: for a row that violates a rule: `dead_letter` sends it to `.dead_letters` with its
+                columns, `reason` and the names of the rules in `violated`; `drop` drops and counts it, `warn`
+                passes it and counts it, `fail` stops the run. To read the dead letters, expect before
+                `key_by`.
+            rules: conditions in Spark SQL by the name of the rule.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.expect("checked", positive="amount > 0", known="card is not null").dead_letters
+        <checked.dead_letters of p>
+        """
+        from headrace.streams.stream import Stream
+
+        node = Expect.create(name, self._ref, rules=tuple(rules.items()), on_fail=on_fail)
+        ref = self._pipeline._add(node)
+        diverts = on_fail == "dead_letter" and isinstance(self, Stream)
+        return self._diverting(ref) if diverts else self._after(ref)
+
     @verb()
     def write(self, name: str, connector: Connector, /, *, mode: WriteMode | None = None) -> None:
         """Write the rows to a sink.
@@ -235,6 +270,49 @@ class Stage:
         from headrace.lowering.frames import frame_of
 
         return frame_of(self._pipeline._graph, self._ref, how=how)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The names of the columns, without starting Spark; None if only Spark can determine them.
+
+        >>> from headrace import Pipeline, connect
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> tx.with_columns(double="amount * 2").columns
+        ('card', 'amount', 'double')
+        """
+        return self._pipeline._graph.facts(self._ref).columns
+
+    @property
+    def schema(self) -> StructType:
+        """The columns with their types, as Spark derives them. Starts Spark, but reads no source."""
+        from headrace.runtime.queries.analysis import schema_of
+
+        return schema_of(self._pipeline._graph, self._ref)
+
+    @verb()
+    def show(self, n: int = 20) -> None:
+        """Show the first rows over the present rows of the sources, without a run and without a checkpoint.
+
+        A notebook shows a table; elsewhere it is printed.
+
+        Args:
+            n: the number of rows.
+        """
+        if not isinstance(n, int) or n < 1:
+            raise OptionError(f"expected a number of rows, got {n!r}", where=f"show of `{self._ref}`")
+        from headrace.runtime.progress.shown_rows import show_rows
+
+        rows = self.to_dataframe(how="batch").limit(n).toArrow().to_pylist()
+        show_rows(rows, self.columns or ())
+
+    def _repr_html_(self) -> str:
+        facts = self._pipeline._graph.facts(self._ref)
+        if facts.columns is None:
+            return f"{escape(repr(self))}: <code>.schema</code> has the columns"
+        types = {field.name: str(field.type) for field in facts.schema.fields} if facts.schema else {}
+        return escape(repr(self)) + html_table(
+            ("column", "type"), [(name, types.get(name, "")) for name in facts.columns]
+        )
 
     def _new_name(self, verb: str, /) -> str:
         return self._pipeline._generate_name(self._ref, verb)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
+from headrace.analytics.declare import alert_node, detect_node, smooth_node
+from headrace.detectors import Detector
 from headrace.durations import Duration
 from headrace.errors import MovedVerbError, OptionError, require_choice
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Skip
 from headrace.patterns.elements import Within as PatternWithin
 from headrace.schemas.fields import Schema
+from headrace.smoothing import Smoothing
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, key_expressions
 from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
@@ -171,6 +174,116 @@ class TimedVerbs(Stage):
             timeouts=timeouts,
         )
         return Matches(self._pipeline, self._pipeline._add(node))
+
+    @verb()
+    def detect(
+        self,
+        name: str,
+        detector: Detector,
+        /,
+        *,
+        on: str | Sequence[str] | None = None,
+        warm_up: int | None = None,
+        order: Order = "event_time",
+    ) -> TimedResult:
+        """Compare each row of a key with the earlier ones: the row with a score, and whether it is anomalous.
+
+        A row has the columns of the input, `score` from 0 to 1, `expected`, `low`, `high`, `anomalous` and
+        `reason`. A row without a value has no score and is not learned. Without `key_by`, all rows are
+        compared in a single task. The state of a key never expires.
+
+        Args:
+            name: the step's name.
+            detector: from `detectors`.
+            on: the column or the expression that is compared; several for `half_space_trees`.
+            warm_up: the number of rows of a key that are only learned, with score 0; default: that of the
+                detector.
+            order: `"arrival"` processes rows in arrival order; then no row is late.
+
+        >>> from headrace import Pipeline, connect, detectors
+        >>> schema = "station string, value double, ts timestamp"
+        >>> rows = Pipeline("p").read("rows", connect.memory(), schema=schema).event_time("ts")
+        >>> spikes = rows.key_by("station").detect("spikes", detectors.quantile(q=0.999), on="value")
+        >>> spikes.where("anomalous")
+        <spikes:where of p>
+        """
+        from headrace.streams.results import TimedResult
+
+        node = detect_node(name, self._ref, self._keys, detector, on=on, warm_up=warm_up, order=order)
+        return TimedResult(self._pipeline, self._pipeline._add(node))
+
+    @verb()
+    def smooth(
+        self, name: str, method: Smoothing, /, *, on: str | None = None, order: Order = "event_time"
+    ) -> TimedResult:
+        """Add the column `<on>_smooth`: the column without its noise, from this row and the earlier ones.
+
+        A row without a value has none there either, and changes nothing. The state of a key never expires.
+
+        Args:
+            name: the step's name.
+            method: from `smoothing`.
+            on: the column.
+            order: `"arrival"` processes rows in arrival order; then no row is late.
+
+        >>> from headrace import Pipeline, connect, smoothing
+        >>> schema = "room string, celsius double, ts timestamp"
+        >>> rows = Pipeline("p").read("rows", connect.memory(), schema=schema).event_time("ts")
+        >>> rows.key_by("room").smooth("clean", smoothing.median(rows=5), on="celsius")
+        <clean of p>
+        """
+        from headrace.streams.results import TimedResult
+
+        node = smooth_node(name, self._ref, self._keys, method, on=on, order=order)
+        return TimedResult(self._pipeline, self._pipeline._add(node))
+
+    @verb()
+    def alert(
+        self,
+        name: str,
+        /,
+        *,
+        when: str,
+        resolve: str | None = None,
+        severity: str = "warning",
+        repeat: Duration | None = None,
+        group: str | Sequence[str] | None = None,
+        order: Order = "event_time",
+    ) -> TimedResult:
+        """Make alerts of rows: one row for each change of a key between firing and resolved.
+
+        It is the row that made the change, with `state` (`firing`, `repeated` or `resolved`), `since`, the
+        event time at which it began to fire, and `severity`. A null condition is false.
+
+        Args:
+            name: the step's name.
+            when: the condition of rows that fire.
+            resolve: the condition of rows that resolve; default: any row that does not fire.
+            severity: the text of the column `severity`.
+            repeat: a row that still fires this long after the last report repeats the alert.
+            group: columns; a group of keys fires with its first key and is resolved with its last one.
+            order: `"arrival"` processes rows in arrival order; then no row is late.
+
+        >>> from headrace import Pipeline, connect
+        >>> schema = "room string, score double, ts timestamp"
+        >>> rows = Pipeline("p").read("rows", connect.memory(), schema=schema).event_time("ts")
+        >>> rows.key_by("room").alert("alerts", when="score > 0.9", resolve="score < 0.5", repeat="1 hour")
+        <alerts of p>
+        """
+        from headrace.streams.results import TimedResult
+
+        node = alert_node(
+            name,
+            self._ref,
+            self._keys,
+            when=when,
+            resolve=resolve,
+            severity=severity,
+            repeat=repeat,
+            group=group,
+            order=order,
+        )
+        return TimedResult(self._pipeline, self._pipeline._add(node))
 
     @verb()
     def match_rules(

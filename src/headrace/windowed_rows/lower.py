@@ -15,10 +15,10 @@ from headrace.spark.gateway import java_column, kernel
 from headrace.steps.expressions import hidden_key
 from headrace.steps.facts import CHANGE
 from headrace.steps.tables.top_n import RANK
+from headrace.triggers import Emission
 from headrace.windowed_rows.declare import WINDOW, AssignWindow, WindowTopN, computed_keys
 from headrace.windows import Cumulating, Sliding, Tumbling, Window
 from headrace.windows.lower import aggregate_windows
-from headrace.windows.triggers import Emission
 
 if TYPE_CHECKING:
     from headrace.lowering.lowering import Lowering

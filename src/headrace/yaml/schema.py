@@ -81,19 +81,21 @@ def _step(definitions: dict[str, Schema]) -> Schema:
     """Return the schema of an entry of `steps`: the keys of all kinds of steps, and their dependencies."""
     properties: Schema = definitions.pop(InputModel.__name__)["properties"]
     needs: dict[str, list[Schema]] = {}
+    dependent: set[str] = set()
     for model in STEPS:
         schema = definitions.pop(model.__name__)
         for key, value in schema["properties"].items():
             known = properties.get(key, value)
             properties[key] = value if known == value else {"anyOf": [known, value]}
+            needs.setdefault(key, []).append({"required": schema["required"]})
             if key != model.key:
-                needs.setdefault(key, []).append({"required": schema["required"]})
+                dependent.add(key)
     return {
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
         "anyOf": [{"required": [key]} for key in ("from", "union", "sql")],
-        "dependentSchemas": {key: {"anyOf": models} for key, models in needs.items()},
+        "dependentSchemas": {key: {"anyOf": needs[key]} for key in needs if key in dependent},
     }
 
 

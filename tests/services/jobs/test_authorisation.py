@@ -65,7 +65,7 @@ BODIES = {
     "silences": {"seconds": 60},
     "edit": {"document": "", "operations": []},
 }
-QUERY = "?step=n&key=1&line=1&column=1&name=n"
+QUERY = "?step=n&key=1&line=1&column=1&name=n&sql=select+1"
 REFUSED = (303, 400, 401, 403, 404, 405)
 
 
@@ -120,6 +120,8 @@ def test_rows_documents_and_logs_can_be_private() -> None:
         *(f"GET /api/v1/jobs/{{job}}/{name}" for name in ("logs", "document", "physical", "state")),
         *(f"GET /api/v1/jobs/{{job}}/{name}" for name in ("why", "samples", "side_outputs")),
         "GET /api/v1/jobs/{job}/side_outputs/{output}",
+        "GET /api/v1/jobs/{job}/query",
+        "GET /api/v1/jobs/{job}/tables/{name}",
         *(f"GET /jobs/{{job}}/{name}" for name in ("data", "edit")),
         *(f"GET /ui/jobs/{{job}}/{name}" for name in ("sample", "physical", "log", "rows")),
         "GET /ui/jobs/{job}/data/{output}",

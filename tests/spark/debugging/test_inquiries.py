@@ -85,3 +85,13 @@ def test_unknown_step_is_rejected_and_the_job_goes_on(running: JobDirectory) -> 
     with pytest.raises(OptionError, match="unknown stateful step `cuonts`"):
         inquire(running, Inquiry(kind="state", step="cuonts"))
     assert inquire(running, Inquiry(kind="state"))["steps"][0]["keys"] >= 4
+
+
+def test_tables_are_queried_while_the_job_runs(running: JobDirectory) -> None:
+    answer = inquire(running, Inquiry(kind="query", sql="SELECT n FROM counts WHERE k = 3"))
+    assert answer["rows"] == [{"n": 1}]
+    assert answer["epochs"]["counts"] >= 0
+    [row] = inquire(running, Inquiry(kind="table", step="counts", key="3"))["rows"]
+    assert (row["k"], row["n"], set(row["window"])) == (3, 1, {"start", "end"})
+    with pytest.raises(OptionError, match="unknown table `cuonts`"):
+        inquire(running, Inquiry(kind="query", sql="SELECT n FROM cuonts"))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from pyspark.sql import SparkSession
@@ -40,8 +38,9 @@ def test_progress_is_off_without_a_terminal(
     assert capsys.readouterr().err == ""
 
 
-def test_progress_is_on_in_notebooks_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
-    console = Console(force_terminal=False)
-    assert _is_shown(RunOptions(), console)
-    assert not _is_shown(RunOptions(progress=False), console)
+def test_progress_is_a_choice_of_the_options_then_of_the_terminal() -> None:
+    terminal, file = Console(force_terminal=True), Console(force_terminal=False)
+    assert _is_shown(RunOptions(), terminal)
+    assert not _is_shown(RunOptions(), file)
+    assert _is_shown(RunOptions(progress=True), file)
+    assert not _is_shown(RunOptions(progress=False), terminal)

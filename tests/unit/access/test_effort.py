@@ -16,7 +16,7 @@ from headrace.jobs.security.policy import Policy
 from headrace.jobs.submission import Submission
 
 SECONDS = 6.0
-"""Several times the limit of 1.5 seconds; a quadratic expression takes minutes."""
+"""Several times the limit of 1.5 seconds of the thread; a quadratic expression takes minutes."""
 CLOSED = Policy(host="0.0.0.0")
 HEAD = "name: p\nsources: {n: {generator: {rate: 10, columns: {n: sequence}}}}\n"
 TAIL = "sinks: {out: {from: n, files: {path: out/, format: json}}}\n"
@@ -66,13 +66,13 @@ DOCUMENTS = {
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_document_is_answered_in_time(name: str) -> None:
     text = DOCUMENTS[name]
-    begin = time.process_time()
+    begin = time.thread_time()
     check_document(text, CLOSED)
-    middle = time.process_time()
+    middle = time.thread_time()
     with suppress(HeadraceError):
         check_submission(Submission("p.yaml", {"p.yaml": text.encode()}), CLOSED)
     assert middle - begin < SECONDS
-    assert time.process_time() - middle < SECONDS
+    assert time.thread_time() - middle < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_document_is_answered_in_time(name: str) -> None:
 )
 @pytest.mark.parametrize("file", ["p.yaml", "p.py"])
 def test_secrets_are_masked_in_time(text: str, file: str) -> None:
-    begin = time.process_time()
+    begin = time.thread_time()
     mask_document(text, file)
-    assert time.process_time() - begin < SECONDS
+    assert time.thread_time() - begin < SECONDS
 
 
 def test_a_check_that_takes_too_long_ends() -> None:

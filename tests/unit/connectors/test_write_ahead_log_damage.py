@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import shutil
 from collections.abc import Callable
@@ -581,7 +582,7 @@ def test_log_has_the_rows_of_a_model_or_raises(
             content = bytearray(older.get(path.name, bytes(content)))
         elif kind == "tail" and path.suffix == ".wal":
             path = segments(directory)[-1]
-            content = bytearray(path.read_bytes() + os.urandom(where % 50))
+            content = bytearray(path.read_bytes() + random.Random(where).randbytes(where % 50))
         path.write_bytes(content)
         if kind == "delete":
             path.unlink()

@@ -82,3 +82,33 @@ def test_text_that_is_not_yaml_is_masked() -> None:
 )
 def test_secret_in_python_is_masked(line: str) -> None:
     assert "hush" not in mask_document(line, "p.py")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "password = 'hush'",
+        "'password' = 'hush'",
+        "settings.ssl.keystore.password = 'hush'",
+        'token = "hush"',
+        "token = '${TOKEN:-hush}'",
+        "url = 'postgresql://ada:hush@db/shop'",
+        "-- token = hush\n table = 't'",
+        "/* password: hush */ table = 't'",
+    ],
+)
+def test_secret_in_a_script_is_masked(option: str) -> None:
+    text = f"CREATE SINK s WITH (connector = 'postgres', {option}) AS\nSELECT * FROM n"
+    masked = mask_document(text, "p.sql")
+    assert "hush" not in masked
+    assert masked.count("\n") == text.count("\n")
+    assert "SELECT * FROM n" in masked
+
+
+def test_columns_and_variables_of_a_script_stay_visible() -> None:
+    text = "CREATE SINK s (token STRING) WITH (password = '${PASSWORD}') AS SELECT token FROM n WHERE token = 'a'"
+    assert mask_document(text, "p.sql") == text
+
+
+def test_secret_in_a_script_with_an_open_quote_is_masked() -> None:
+    assert "hush" not in mask_document("CREATE SINK s WITH (password = 'hush', x = 'a", "p.sql")

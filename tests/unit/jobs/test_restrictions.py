@@ -399,3 +399,48 @@ def test_an_open_address_needs_credentials() -> None:
         CLOSED.check_bind(has_credentials=False)
     CLOSED.check_bind(has_credentials=True)
     OPEN.check_bind(has_credentials=False)
+
+
+SQL = """CREATE SOURCE n (n BIGINT) WITH (connector = 'files', path = 'in/', format = 'json');
+CREATE SINK out WITH (connector = 'files', path = 'out/', format = 'json') AS SELECT n FROM n;
+"""
+
+
+def check_sql(text: str, policy: Policy = CLOSED) -> None:
+    check_submission(Submission("p.sql", {"p.sql": text.encode()}), policy)
+
+
+def test_ordinary_script_is_accepted() -> None:
+    check_sql(SQL)
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "../other-job/files", "${NOT_SET_ANYWHERE:-/etc/passwd}"])
+def test_path_of_the_machine_in_a_script_is_rejected(path: str) -> None:
+    with pytest.raises(DocumentError, match=r"p.sql:2:.* path of the service's machine"):
+        check_sql(SQL.replace("out/", path))
+
+
+def test_variable_in_a_script_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hush")
+    with pytest.raises(DocumentError) as caught:
+        check_sql(SQL.replace("out/", "${AWS_SECRET_ACCESS_KEY}"))
+    assert "hush" not in str(caught.value)
+
+
+def test_function_of_a_script_is_rejected_and_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scoring.py").write_text("raise RuntimeError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(DocumentError, match="Python of `scoring:score` is not accepted"):
+        check_sql(f"CREATE FUNCTION score AS 'scoring:score';\n{SQL}")
+
+
+def test_java_in_an_expression_of_a_script_is_rejected() -> None:
+    with pytest.raises(DocumentError):
+        check_sql(SQL.replace("SELECT n", "SELECT java_method('java.lang.System', 'exit', 0) AS n"))
+
+
+def test_script_that_is_nested_too_deeply_is_rejected() -> None:
+    with pytest.raises(HeadraceError):
+        check_sql(SQL.replace("SELECT n", f"SELECT {'(' * 20_000}n{')' * 20_000}"))

@@ -88,7 +88,7 @@ def test_the_version_depends_on_every_file() -> None:
 
 
 def test_another_kind_of_file_is_rejected() -> None:
-    with pytest.raises(OptionError, match=r"\.py or \.yaml"):
+    with pytest.raises(OptionError, match=r"\.py, \.yaml or \.sql"):
         Submission("p.sh", {"p.sh": b""}).check()
 
 
@@ -98,3 +98,22 @@ def test_a_scalar_with_a_wrong_tag_is_an_error_of_the_document(value: str) -> No
     with pytest.raises(HeadraceError):
         check_submission(Submission("p.yaml", {"p.yaml": document.encode()}), Policy(host="0.0.0.0"))
     assert entries_of(document) == {}
+
+
+SQL = b"""CREATE SOURCE n (n BIGINT) WITH (connector = 'files', path = 'in/', format = 'json');
+SELECT n FROM n;
+"""
+
+
+def test_script_of_sql_statements_is_accepted() -> None:
+    assert Submission("shop.sql", {"shop.sql": SQL}).check() == "shop"
+
+
+def test_errors_of_a_script_have_line_and_column() -> None:
+    with pytest.raises(DocumentError, match=r"shop.sql:2:8: unknown column `m`"):
+        Submission("shop.sql", {"shop.sql": SQL.replace(b"SELECT n", b"SELECT m")}).check()
+
+
+def test_script_without_a_sink_is_rejected() -> None:
+    with pytest.raises(DocumentError, match="nothing is written"):
+        Submission("shop.sql", {"shop.sql": SQL.partition(b"SELECT")[0]}).check()

@@ -149,3 +149,12 @@ def test_changes_without_the_column_change_are_no_table_for_a_join() -> None:
     sales_of(pipeline).join_table("priced", prices_of(pipeline).drop("change"), on="item")
     with pytest.raises(PlanError, match="expected a table on the right, but `prices` is a stream"):
         pipeline.check()
+
+
+def test_a_live_join_takes_the_changes_of_a_database_on_the_right_only() -> None:
+    pipeline = Pipeline("p")
+    prices_of(pipeline).join_table("priced", sales_of(pipeline), on="item", at="live")
+    with pytest.raises(
+        PlanError, match="has the changes of a database, which a live join takes on the right"
+    ):
+        pipeline.check()

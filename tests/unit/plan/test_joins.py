@@ -127,7 +127,7 @@ def test_a_column_of_both_sides_needs_a_select() -> None:
         ),
         (
             lambda left, right: left.key_by("k").window(windows.session("1 hour")).join_window("j", right),
-            ["a join accepts tumbling and sliding windows, got session"],
+            ["a join accepts tumbling, sliding, cumulating and attached windows, got session"],
         ),
         (
             lambda left, right: left.join("j", right.processing_time(), on="k", within="1 minute"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headrace import Pipeline, connect, triggers, windows, yaml
-from headrace.errors import OptionError, PlanError, TableInputError
+from headrace.errors import DocumentError, OptionError, PlanError, TableInputError
 from headrace.plan.changes import feeds_changes
 from headrace.plan.queries import queries_of
 from headrace.steps.base import Ref
@@ -284,3 +284,98 @@ def test_a_full_join_is_identified_by_the_key_that_both_tables_have() -> None:
     graph = pipeline._plan()
     assert graph.facts(Ref("all")).table_key == ("item",)
     assert graph.facts(Ref("foreign")).table_key == ("id", "item")
+
+
+def streams(pipeline: Pipeline) -> tuple[Any, Any]:
+    left = pipeline.read("views", connect.memory(), schema="id int, user string")
+    return left, pipeline.read("orders", connect.memory(), schema="order_id int, user string")
+
+
+def test_a_live_join_of_streams_is_a_table_with_its_state_and_its_columns() -> None:
+    pipeline = Pipeline("p")
+    views, orders = streams(pipeline)
+    views.join_table("both", orders, on="user", at="live", how="full", where="left.id > 1").write(
+        "a", connect.memory()
+    )
+    views.join_table("crossed", orders.drop("user"), at="live").write("b", connect.memory())
+    views.join_table("without", orders, on="user", at="live", how="anti").write("c", connect.memory())
+    graph = pipeline._plan()
+    assert graph.facts(Ref("both")).columns == ("id", "user", "order_id", "change")
+    assert graph.facts(Ref("without")).columns == ("id", "user", "change")
+    assert graph.facts(Ref("both")).table_key == ()
+    bounds = {name: str(graph[name].state_bound(graph)) for name in ("both", "crossed")}
+    hint = "(within= joins rows that are close in event time, and keeps no others)"
+    assert bounds == {
+        "both": f"all rows of both streams, by user; no bound: grows with the rows of the streams {hint}",
+        "crossed": f"all rows of both streams, in one task; no bound: grows with the rows of the streams {hint}",
+    }
+    assert graph["both"].description()[:2] == ["full join with orders", "following its changes"]
+    assert yaml.from_text(yaml.dump(graph)) == graph
+
+
+@pytest.mark.parametrize(
+    ("how", "foreign", "key"),
+    [
+        ("inner", {"on": {"item": "item"}}, ("id",)),
+        ("left", {"on": {"item": "item"}}, ("id",)),
+        ("semi", {"on": "item", "where": "right.price > 1"}, ("id",)),
+        ("left", {}, ("id", "other")),
+        ("right", {"select": {"id": "left.id", "item": "right.item"}}, ("id", "item")),
+        ("full", {"on": "item", "select": {"item": "right.item"}}, ()),
+    ],
+)
+def test_the_result_of_a_live_join_has_the_keys_of_the_sides_with_several_rows(
+    how: Any, foreign: dict[str, Any], key: tuple[str, ...]
+) -> None:
+    pipeline = Pipeline("p")
+    sales, current = sides(pipeline)
+    if how == "left" and not foreign:
+        foreign = {"select": {"id": "left.id", "other": "right.item"}}
+    sales.key_by("id").latest("sold").join("j", current, how=how, **foreign)
+    assert pipeline._plan().facts(Ref("j")).table_key == key
+
+
+@pytest.mark.parametrize(
+    ("build", "problem"),
+    [
+        (
+            lambda v, o: v.join_table("j", o, on="user", at="live", where="left.idd > 1"),
+            "unknown column `left.idd`",
+        ),
+        (
+            lambda v, o: v.join_table(
+                "j", o, on="user", at="live", how="semi", select={"x": "right.order_id"}
+            ),
+            "semi and anti joins return columns of the left stream",
+        ),
+        (
+            lambda v, o: v.with_columns(change="'x'").join_table("j", o, on="user", at="live"),
+            "the result has the column `change` of its own, and one of both sides has it, too",
+        ),
+    ],
+)
+def test_a_live_join_that_cannot_be_planned(build: Callable[[Any, Any], Any], problem: str) -> None:
+    pipeline = Pipeline("p")
+    build(*streams(pipeline)).write("out", connect.memory())
+    with pytest.raises(PlanError) as error:
+        pipeline.check()
+    assert problem in str(error.value)
+
+
+def test_a_join_at_a_moment_needs_key_columns() -> None:
+    pipeline = Pipeline("p")
+    sales, current = sides(pipeline)
+    with pytest.raises(OptionError, match="expected the key columns, got None"):
+        sales.join_table("j", current)  # type: ignore[call-overload]
+    text = "{from: sales, join: {with: current, at: arrival}}"
+    document = f"""
+name: p
+sources:
+  sales: {{memory: {{}}, schema: "id int, item string"}}
+  prices: {{memory: {{}}, schema: "item string, at timestamp", event_time: at}}
+steps:
+  current: {{from: prices, key_by: item, latest: {{}}}}
+  j: {text}
+"""
+    with pytest.raises(DocumentError, match="`on` of join is missing"):
+        Pipeline.from_yaml_text(document)

@@ -46,7 +46,7 @@ class FakeRun:
 def pipeline_with(run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
     """Return a pipeline whose run is `run`, started like Spark: with a signal handler of its own."""
 
-    def start(graph: Any, options: Any, on_phase: Any) -> FakeRun:
+    def start(graph: Any, options: Any, on_phase: Any, *, session: str) -> FakeRun:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         on_phase("planning")
         return run
@@ -80,7 +80,7 @@ def test_run_outside_of_the_main_thread_needs_no_signals(monkeypatch: pytest.Mon
     run = FakeRun(interrupts=0)
     run.stop()
     monkeypatch.setattr(signal, "signal", lambda *args: pytest.fail("only the main thread receives signals"))
-    monkeypatch.setattr(live, "start", lambda graph, options, on_phase: run)
+    monkeypatch.setattr(live, "start", lambda graph, options, on_phase, *, session: run)
     pipeline = Pipeline("p")
     pipeline.read("rows", connect.memory(), schema="v int").write("out", connect.memory())
     failures: list[BaseException] = []

@@ -196,6 +196,23 @@ def test_both_bounds_of_event_times_are_an_interval_join_and_those_of_a_table_ar
     assert type(view(query)["v:join"]).__name__ == "TableJoin"
 
 
+def test_a_left_lookup_has_a_condition_and_no_key_without_a_row() -> None:
+    graph = from_text(
+        """
+        CREATE SOURCE orders (id INT, customer INT, total INT, at AS PROCTIME()) WITH (connector = 'memory');
+        CREATE TABLE customers (code INT, name STRING, PRIMARY KEY (code)) WITH (connector = 'sqlite', path = 'c.db', table = 'c');
+        CREATE VIEW v AS SELECT o.id, c.code, c.name FROM orders o
+          LEFT JOIN customers FOR SYSTEM_TIME AS OF o.at AS c ON o.customer = c.code AND c.name <> 'x' AND o.total > 5;
+        """,
+        name="shop",
+    )
+    text = yaml.dump(graph)
+    assert not any("customers" in name for name in graph.nodes)
+    assert "where: (right.name <> 'x') and (left.total > 5)" in text
+    assert "select: {id: id, code: 'if(name is not null, code, null)', name: name}" in text
+    assert problems_of(graph) == []
+
+
 def test_columns_of_one_name_get_those_of_the_sink() -> None:
     graph = from_text(
         SOURCES

@@ -290,3 +290,8 @@ def test_a_restricted_service_expands_no_variable(monkeypatch: pytest.MonkeyPatc
         pytest.raises(DocumentError, match="the variable `SHOP_PASSWORD` is not accepted"),
     ):
         from_text(text)
+
+
+def test_digits_of_a_timestamp_are_left_out() -> None:
+    text = "CREATE SOURCE s (a TIMESTAMP(3), b ARRAY<TIMESTAMP (6)>) WITH (connector = 'memory');"
+    assert yaml.dump(from_text(text, name="p")).count("a timestamp, b array<timestamp>") == 1

@@ -68,11 +68,11 @@ def view(query: str) -> Graph:
     ],
 )
 def test_arguments_by_position_and_by_name(function: str, window: str) -> None:
-    found = steps(
+    added = steps(
         f"SELECT item, count(*) AS n FROM TABLE({function}) GROUP BY item, window_start, window_end"
     )
     document = f"{{from: bid, key_by: item, window: {{{window}}}, aggregate: {{n: COUNT(*)}}, select: {{item: item, n: n}}}}"
-    assert found == same(document)
+    assert added == same(document)
 
 
 def same(document: str, name: str = "v") -> dict[str, object]:
@@ -194,11 +194,11 @@ def test_windows_that_rows_carry(query: str, expected: dict[str, object]) -> Non
 
 
 def test_joins_compare_the_windows_of_both_sides() -> None:
-    found = steps(
+    added = steps(
         "SELECT s.item, s.total, a.cost FROM sums s LEFT JOIN (SELECT *, window_start AS start_of FROM TABLE(TUMBLE(TABLE ask, "
         "DESCRIPTOR(at), INTERVAL '10' SECOND))) a ON s.item = a.item AND s.ws = a.start_of AND s.we = a.window_end AND a.cost > s.total"
     )
-    join = found["v:join"]
+    join = added["v:join"]
     assert isinstance(join, dict)
     assert join["window"] == {"attached": {"start": "join_start", "end": "join_end"}}
     assert join["with_columns"] == {"join_start": "ws", "join_end": "we"}
@@ -207,7 +207,7 @@ def test_joins_compare_the_windows_of_both_sides() -> None:
         "how": "left",
         "where": "(right.cost > left.total)",
     }
-    assert found["v:with_columns:2"]["with_columns"] == {"join_start": "start_of", "join_end": "window_end"}  # type: ignore[index]
+    assert added["v:with_columns:2"]["with_columns"] == {"join_start": "start_of", "join_end": "window_end"}  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_joins_compare_the_windows_of_both_sides() -> None:
 )
 def test_subqueries_of_the_same_window_are_window_joins(condition: str, how: str) -> None:
     ask = "TABLE(TUMBLE(TABLE ask, DESCRIPTOR(at), INTERVAL '10' SECOND))"
-    found = steps(f"SELECT item FROM tumbled t WHERE {condition.format(ask=ask)}")
-    join = next(step for name, step in found.items() if name == "v:join")
+    added = steps(f"SELECT item FROM tumbled t WHERE {condition.format(ask=ask)}")
+    join = next(step for name, step in added.items() if name == "v:join")
     assert isinstance(join, dict)
     assert join["join"]["how"] == how
     assert "attached" in join["window"]

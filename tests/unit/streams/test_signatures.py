@@ -8,10 +8,24 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from headrace import triggers, windows
+import headrace as h
+from headrace import detectors, triggers, windows
 from headrace.lookups.declare import Lookup
+from headrace.steps.code.function_models import FunctionOptions, OutputOptions
+from headrace.steps.code.process import ProcessOptions
 from headrace.steps.grammar.declaration import Declaration
+from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.values import Length
+from headrace.steps.joins.as_of import AsOfJoinOptions
+from headrace.steps.joins.interval import IntervalJoinOptions
+from headrace.steps.joins.window_join import WindowJoinOptions
+from headrace.steps.patterns.match import MatchOptions
+from headrace.steps.patterns.match_rules import MatchRulesOptions
+from headrace.steps.rows.event_time import EventTimeOptions
+from headrace.steps.stateful.distinct import DistinctOptions
+from headrace.steps.tables.join import TableJoinOptions
+from headrace.steps.tables.latest import LatestOptions
+from headrace.steps.tables.top_n import TopNOptions
 from headrace.streams.rows import Stage
 from headrace.streams.windowed import WindowedStream
 from headrace.windows.triggers import Emission
@@ -36,8 +50,52 @@ VERBS: list[tuple[Callable[..., Any], type[Declaration]]] = [
     (triggers.in_sequence, triggers.InSequence),
     (triggers.repeatedly, triggers.Repeatedly),
     (triggers.or_finally, triggers.OrFinally),
+    (detectors.threshold, detectors.Threshold),
+    (detectors.rate_of_change, detectors.RateOfChange),
+    (detectors.missing, detectors.Missing),
+    (detectors.z_score, detectors.ZScore),
+    (detectors.ewma, detectors.Ewma),
+    (detectors.quantile, detectors.Quantile),
+    (detectors.mad, detectors.Mad),
+    (detectors.seasonal, detectors.Seasonal),
+    (detectors.windowed_gaussian, detectors.WindowedGaussian),
+    (detectors.half_space_trees, detectors.HalfSpaceTrees),
+    (detectors.adwin, detectors.Adwin),
+    (detectors.page_hinkley, detectors.PageHinkley),
+    (detectors.multi_scale, detectors.MultiScale),
 ]
 """Verbs and their models."""
+
+DOCUMENTED: list[tuple[Callable[..., Any], type[DocumentModel]]] = [
+    (h.Stream.map, OutputOptions),
+    (h.Stream.flat_map, OutputOptions),
+    (h.Stream.map_batches, OutputOptions),
+    (h.Stream.filter, FunctionOptions),
+    (h.Stream.event_time, EventTimeOptions),
+    (h.Stream.distinct, DistinctOptions),
+    (h.Stream.join_table, TableJoinOptions),
+    (h.TimedStream.join, IntervalJoinOptions),
+    (h.TimedStream.join_as_of, AsOfJoinOptions),
+    (h.WindowedStream.join_window, WindowJoinOptions),
+    (h.KeyedStream.latest, LatestOptions),
+    (h.KeyedStream.top_n, TopNOptions),
+    (h.KeyedStream.process, ProcessOptions),
+    (h.TimedKeyedStream.match, MatchOptions),
+    (h.TimedKeyedStream.match_rules, MatchRulesOptions),
+]
+"""Verbs, and the options of their steps in documents, where a node is declared beside its model."""
+
+POSITIONAL = {"condition", "f", "name", "pattern", "processor", "right", "step_name"}
+"""Parameters that a document has as the name of the step, its input or the value of the key."""
+INPUTS = {"python", "steps", "with"}
+"""Their keys in documents."""
+WRITTEN = {
+    ("join_table", "at"): "arrival",  # absent in documents of 0.2
+    ("match", "within"): None,
+    ("match", "skip"): "past_last",
+    ("event_time", "out_of_order"): "0 seconds",
+}
+"""Defaults of verbs that are written in another form than the values of the models."""
 
 OLD = ("late_rows",)
 """Options in the spelling of 0.2 that documents have, and verbs do not."""
@@ -78,3 +136,18 @@ def literals(kind: Any) -> set[str]:
     """Return the words of the literal types in a type."""
     words = {word for word in get_args(kind) if isinstance(word, str)}
     return words.union(*(literals(part) for part in get_args(kind) if not isinstance(part, str)))
+
+
+@pytest.mark.parametrize(("verb", "model"), DOCUMENTED, ids=lambda each: getattr(each, "__name__", ""))
+def test_verb_has_the_options_of_its_step_in_documents(
+    verb: Callable[..., Any], model: type[DocumentModel]
+) -> None:
+    parameters = {name: each for name, each in inspect.signature(verb).parameters.items() if name != "self"}
+    fields = {field.alias or name: field for name, field in model.__pydantic_fields__.items()}
+    assert set(parameters) - POSITIONAL == set(fields) - INPUTS
+    for name in set(parameters) & set(fields):
+        default = parameters[name].default
+        if (verb.__name__, name) in WRITTEN:
+            assert default == WRITTEN[verb.__name__, name]
+        elif inspect.Parameter.empty is not default and not fields[name].is_required():
+            assert default in (fields[name].default, fields[name].default or None), name

@@ -61,7 +61,7 @@ def draw(
 
 def _is_pipeline(file: Path) -> bool:
     """Return true if the file is a pipeline, not a transcript."""
-    if file.suffix == ".py":
+    if file.suffix in (".py", ".sql"):
         return True
     lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     return not any(line.startswith(("script:", "pipeline:")) for line in lines)

@@ -8,7 +8,7 @@ survives the process.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, PrivateAttr
 
@@ -17,6 +17,11 @@ from headrace.connectors.memory.store import MemoryStore, get_store
 from headrace.connectors.options import NamesOption, RowsOption
 from headrace.connectors.roles import ReadOption, SinkOption
 from headrace.formats import Format
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 
 class Memory(Connector):
@@ -107,6 +112,40 @@ class Memory(Connector):
     def clear(self) -> None:
         """Remove all rows and epochs. Do not call this while a pipeline runs."""
         self._store.clear()
+
+    @property
+    def store_id(self) -> str:
+        """The id of the rows, which no other process has."""
+        return self._store.id
+
+    def remove_rows_of(self, pipeline: str, sink: str) -> None:
+        """Remove all rows if no other sink has written any."""
+        with self._store.lock:
+            if set(self._store.ledgers) == {(pipeline, sink)}:
+                self._store.clear()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows as a pandas DataFrame."""
+        import pandas
+
+        return pandas.DataFrame(self.contents())
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return the rows as a Polars DataFrame; needs the package `polars`."""
+        import polars
+
+        return polars.DataFrame(self.contents(), infer_schema_length=None)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Return the rows as an Arrow table."""
+        import pyarrow
+
+        return pyarrow.Table.from_pylist(self.contents())
+
+    def _repr_html_(self) -> str:
+        from headrace.html_tables import rows_table
+
+        return rows_table(self.contents())
 
     def reader(self) -> Reader:
         from headrace.connectors.memory.source import MemoryReader

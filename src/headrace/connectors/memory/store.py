@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 from headrace.connectors.base import DELETED
 from headrace.connectors.ledger import LedgerEntry
@@ -20,6 +21,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.id = uuid4().hex
         self._batches: list[list[dict[str, Any]]] = []
         self._listeners: list[Listener] = []
         self._has_first_rows = False

@@ -8,11 +8,14 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
+from fastapi import Path as InPath
 from fastapi.responses import PlainTextResponse
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 
+from headrace.debugging.tables import MAX_ROWS as MAX_TABLE_ROWS
+from headrace.debugging.tables import ROWS as TABLE_ROWS
 from headrace.errors import OptionError
 from headrace.jobs.api.access import JobWithRows, Operator, OwnJob, Service, ViewedJob, Viewer
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
@@ -143,6 +146,35 @@ def samples(
     Empty if no row passes within 10 seconds. Rows of more than 4096 characters are truncated.
     """
     return service.inquire(job, Inquiry(kind="sample", step=step, rows=rows))
+
+
+@router.get("/{job}/tables/{name}")
+def read_table(
+    job: JobWithRows,
+    service: Service,
+    name: Annotated[str, InPath(max_length=200, description="A step `latest`, `top_n` or `aggregate`.")],
+    key: _Key = None,
+    rows: Annotated[int, Query(ge=1, le=MAX_TABLE_ROWS)] = TABLE_ROWS,
+) -> dict[str, Any]:
+    """Return the rows of a table of a running job, or those of one key, as of the last committed epoch.
+
+    A windowed aggregate is the table of its open windows. `epochs` has the epoch of the answer, and
+    `truncated` is true if there are more rows than the answer has.
+    """
+    return service.inquire(job, Inquiry(kind="table", step=name, key=key, rows=rows))
+
+
+@router.get("/{job}/query")
+def query(
+    job: JobWithRows,
+    service: Service,
+    sql: Annotated[
+        str, Query(max_length=10_000, description="One query in Spark SQL over tables of the job.")
+    ],
+    rows: Annotated[int, Query(ge=1, le=MAX_TABLE_ROWS)] = TABLE_ROWS,
+) -> dict[str, Any]:
+    """Run a query over the tables of a running job, as of their last committed epochs."""
+    return service.inquire(job, Inquiry(kind="query", sql=sql, rows=rows))
 
 
 @router.get("/{job}/transitions")

@@ -12,6 +12,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from headrace.connectors import registry
 from headrace.errors import DocumentError
+from headrace.statements.options import option_values
 from headrace.yaml.parsing import compose
 
 MASK = "***"
@@ -27,7 +28,9 @@ _PROPERTIES = re.compile(r"([&!]\S*\s+)*")
 _QUOTED = r"'[^'\n]*'|\\?\"[^\"\n]*\""
 _IN_URL = re.compile(r"(://[^:/\s]*:)(?!\$\{\w+\}@)[^/\s]+@")
 _IN_QUERY = re.compile(rf"([?&]{_NAME}=)(?!\$\{{\w+\}})[^\s&'\"]+", re.IGNORECASE)
-_IN_SETTING = re.compile(rf"(passw(?:or)?d\s*=\s*)(?!\$\{{\w+\}})({_QUOTED}|[^\s&'\"]+)", re.IGNORECASE)
+_IN_SETTING = re.compile(
+    rf"(passw(?:or)?d\s*=\s*)(?!\$\{{\w+\}}|'\$\{{\w+\}}')({_QUOTED}|[^\s&'\"]+)", re.IGNORECASE
+)
 _IN_PYTHON = re.compile(
     rf"({_NAME}[\"']?\s*(?::\s*\w+\s*)?[:=]\s*\(?\s*)[rbfu]*"
     rf"(\"\"\".*?\"\"\"|'''.*?'''|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')",
@@ -36,6 +39,7 @@ _IN_PYTHON = re.compile(
 _IN_COMMENT = re.compile(
     rf"({_NAME}[\"']?\s*[:=]\s*)(?![\"']?\$\{{\w+\}})({_QUOTED}|[^\s,}}]+)", re.IGNORECASE
 )
+_SQL_COMMENT = re.compile(r"--.*|/\*.*?\*/", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"(?:^\ufeff?|(?<=\s))#.*", re.MULTILINE)
 
 
@@ -49,10 +53,38 @@ def mask_document(text: str, file: str) -> str:
     >>> mask_document("sources: {tx: {redis: {password: '${REDIS_PASSWORD}'}}}", "p.yaml")
     "sources: {tx: {redis: {password: '${REDIS_PASSWORD}'}}}"
     """
-    masked = _IN_PYTHON.sub(rf'\1"{MASK}"', text) if file.endswith(".py") else _mask_values(text)
-    masked = _COMMENT.sub(lambda comment: _IN_COMMENT.sub(rf"\g<1>{MASK}", comment[0]), masked)
+    if file.endswith(".sql"):
+        masked, comments = mask_options(text), _SQL_COMMENT
+    else:
+        masked = _IN_PYTHON.sub(rf'\1"{MASK}"', text) if file.endswith(".py") else _mask_values(text)
+        comments = _COMMENT
+    masked = comments.sub(lambda comment: _IN_COMMENT.sub(rf"\g<1>{MASK}", comment[0]), masked)
     masked = _IN_URL.sub(rf"\g<1>{MASK}@", masked)
     return _IN_SETTING.sub(rf"\g<1>{MASK}", _IN_QUERY.sub(rf"\g<1>{MASK}", masked))
+
+
+def mask_options(text: str) -> str:
+    """Mask the secrets among the options of the statements of a script.
+
+    >>> mask_options("CREATE SINK s WITH (connector = 'redis', password = 'x1', key = 'a')")
+    "CREATE SINK s WITH (connector = 'redis', password = '***', key = 'a')"
+    """
+    places = option_values(text)
+    if places is None:
+        return _IN_COMMENT.sub(rf"\1'{MASK}'", text)
+    for name, start, end in reversed(places):
+        if any(_is_secret(part) for part in name.split(".")):
+            text = text[:start] + _mask_literal(text[start:end]) + text[end:]
+    return text
+
+
+def _mask_literal(written: str) -> str:
+    """Return an option's value in quotes without its secret parts; variables and line breaks stay."""
+    parts = _VARIABLE.split(written.strip("'\"`"))
+    if not any(parts[::2]):
+        return written
+    shown = "".join(part if number % 2 else MASK * bool(part) for number, part in enumerate(parts))
+    return f"'{shown}'" + "\n" * written.count("\n")
 
 
 @cache

@@ -101,3 +101,8 @@ class Status:
     def dropped(self) -> int:
         """Rows of closed windows that were never emitted, because of `allow_loss` or `ttl`."""
         return sum(step.dropped + step.expired for step in self.steps.values())
+
+    def _repr_html_(self) -> str:
+        from headrace.runtime.progress.notebook import status_html
+
+        return status_html(self)

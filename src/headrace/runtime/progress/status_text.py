@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.runtime.progress.status import Status
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.runtime.progress.status import Status
 
 
 def status_text(status: Status, seconds: float) -> str:

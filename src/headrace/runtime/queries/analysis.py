@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
 from headrace.errors import PlanError, Problem
+from headrace.lowering.expressions import drop_hidden
+from headrace.lowering.lowering import Lowering
 from headrace.lowering.sources import StreamInputs
+from headrace.lowering.watermarks import Heartbeats
 from headrace.runtime.queries.inspection import plan_queries
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from headrace.plan.graph import Graph
+    from headrace.steps.base import Ref
     from headrace.steps.endpoints.source import Source
     from headrace.steps.endpoints.table import TableReader
 
@@ -42,6 +49,14 @@ class EmptyInputs(StreamInputs):
         present = {name.lower() for name in rows.columns}
         metadata = [name for name in node.connector.metadata_columns if name.lower() not in present]
         return rows.withColumns({name: F.lit(None) for name in metadata})
+
+
+def schema_of(graph: Graph, ref: Ref) -> StructType:
+    """Return the columns of an output with their types, without reading a source."""
+    spark = open_session(graph.name, jars=jars_for(graph.connectors))
+    with TemporaryDirectory(prefix="headrace-") as place:
+        inputs = EmptyInputs(spark, graph.name, Path(place), Heartbeats(spark, place))
+        return drop_hidden(Lowering(spark, graph, inputs).frame(ref)).schema
 
 
 def analyse(graph: Graph) -> list[Problem]:

@@ -69,7 +69,8 @@ class Source(Node):
             yield from self._check_columns(self.format)
         elif self.schema is None and (self.format is None or self.format.default_schema is None):
             hint = 'add schema="id string, at timestamp, ...", a dataclass or a pydantic model'
-            yield Finding("schema is missing", hint)
+            written = "add schema: id string, at timestamp, ..."
+            yield Finding("schema is missing", hint, document_hint=written)
         if self.on_error not in get_args(OnError):
             yield Finding(f"expected on_error to be fail, skip or divert, got {self.on_error!r}")
 

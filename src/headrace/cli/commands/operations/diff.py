@@ -36,7 +36,7 @@ def diff(
         Path,
         typer.Argument(metavar="OLD", help="The running version: its file, or its checkpoint directory."),
     ],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The next version: a .py or .yaml file.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="The next version: a .py, .yaml or .sql file.")],
     pipeline: PipelineName = None,
     json: AsJson = False,
 ) -> None:

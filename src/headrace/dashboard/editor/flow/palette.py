@@ -85,6 +85,7 @@ def palette() -> tuple[PaletteItem, ...]:
         _step("Join", "join", "Join", join={"within": "10 minutes"}),
         _step("Join", "join_as_of", "Join as of"),
         *_features("Join"),
+        *_features("Analytics"),
         _step("Python", "map", "Map"),
         _step("Python", "flat_map", "Flat map"),
         _step("Python", "filter", "Filter in Python"),

@@ -1,8 +1,8 @@
-"""Run a single windowed step or pattern without a Spark query, through the in-process driver of the kernel.
+"""Run a single windowed step, pattern or detector without a Spark query, through the kernel's own driver.
 
-Most cases about windows, triggers and patterns have one source and one step. The driver runs the per-key
-logic of the kernel micro-batch by micro-batch, in milliseconds. Cases with other steps or with recovery run
-through Spark, and so does any case with `through: spark`.
+Most cases about windows, triggers, patterns and detectors have one source and one step. The driver runs the
+per-key logic of the kernel micro-batch by micro-batch, in milliseconds. Cases with other steps or with
+recovery run through Spark, and so does any case with `through: spark`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from headrace.analytics.declare import InOrderNode
+from headrace.analytics.lower import annotation_driver
 from headrace.errors import TranscriptError
 from headrace.lowering.code.aggregates import error_label, fold_rows
 from headrace.lowering.expressions import column
@@ -150,6 +152,8 @@ def _runner(spark: SparkSession, graph: Graph) -> Run:
     if isinstance(step, WindowAggregate):
         return _window_runner(spark, schema, step)
     columns = _columns_of(spark, schema)
+    if isinstance(step, InOrderNode):
+        return annotation_driver(columns, step.key_names, step).run
     if isinstance(step, RowPattern):
         return Expressions(columns, step).driver(step.clause).run
     return match_driver(columns, step.key_names, cast("Any", step)).run

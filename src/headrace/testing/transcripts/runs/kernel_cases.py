@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from headrace.analytics.declare import InOrderNode
 from headrace.patterns.elements import Element, Where
 from headrace.schemas.fields import Schema
 from headrace.steps.endpoints.sink import Sink
@@ -38,6 +39,8 @@ def runs_in_kernel(case: Case) -> bool:
             return not decodes(source) and plain and _folds_here(window, schema_of(source))
         case [Source() as source, EventTime() as time, Match() as pattern]:
             return not restarts and not decodes(source) and _plain_time(time) and _plain_match(pattern)
+        case [Source() as source, EventTime() as time, InOrderNode() as step]:
+            return not decodes(source) and _plain_time(time) and _columns(step.keys)
         case [Source() as source, EventTime() as time, RowPattern() as query]:
             return not restarts and not decodes(source) and _plain_time(time) and _selects_all(query)
     return False

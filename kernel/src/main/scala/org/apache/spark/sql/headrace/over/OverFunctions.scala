@@ -167,7 +167,7 @@ object OverFunctions {
     if (calls.isEmpty) Nil
     else {
       val named = calls.zipWithIndex.map { case (call, i) => Alias(call, s"__v$i")() }
-      val plan = analysed(session, Aggregate(Nil, named, frame)) match {
+      val plan = resolve(session, Aggregate(Nil, named, frame)) match {
         case a: Aggregate if a.child.output.map(_.exprId) == frame.output.map(_.exprId) => a
         case _ => refuse("an aggregate needs a step of its own", "compute its input with with_columns before")
       }
@@ -195,14 +195,14 @@ object OverFunctions {
     if (of.isEmpty) Nil
     else {
       val named = of.zipWithIndex.map { case (e, i) => Alias(e, s"__r$i")() }
-      analysed(session, Project(named, plan)) match {
+      resolve(session, Project(named, plan)) match {
         case p: Project if p.child.output.map(_.exprId) == plan.output.map(_.exprId) =>
           ReplaceExpressions(p).asInstanceOf[Project].projectList.map(plain)
         case _ => refuse("an expression needs a step of its own", "compute it before or after")
       }
     }
 
-  private def analysed(session: SparkSession, plan: LogicalPlan): LogicalPlan = OperatorPlan
+  private def resolve(session: SparkSession, plan: LogicalPlan): LogicalPlan = OperatorPlan
     .planOf(classic.Dataset.ofRows(session, plan))
 
   private def plain(e: Expression): Expression = OperatorPlan.inlineCommonExpressions(e match {

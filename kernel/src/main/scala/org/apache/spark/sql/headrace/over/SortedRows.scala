@@ -168,13 +168,13 @@ final class SortedRows(store: SlotStore, columns: SortedColumns) {
     val key = columns.keyOf(row)
     rewind()
     while (current + 1 < chunks.size && columns.compare(chunks(current + 1).key, key) < 0) next()
-    var found = -1
+    var place = -1
     var i = base
-    while (found < 0 && i < size && columns.compare(this(i).key, key) <= 0) {
-      if (this(i).row == row) found = i
+    while (place < 0 && i < size && columns.compare(this(i).key, key) <= 0) {
+      if (this(i).row == row) place = i
       i += 1
     }
-    found
+    place
   }
 
   def remove(i: Int): TableRow = {

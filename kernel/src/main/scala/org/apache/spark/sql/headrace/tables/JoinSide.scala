@@ -1,5 +1,7 @@
 package org.apache.spark.sql.headrace.tables
 
+import scala.collection.mutable
+
 import com.esotericsoftware.kryo.io.{Input, Output}
 
 import org.apache.spark.sql.catalyst.expressions.{UnsafeRow, XXH64}
@@ -24,21 +26,26 @@ final case class JoinRow(row: UnsafeRow, copies: Long, matches: Long)
  * @param counted true to store how many rows of the other side match a row
  */
 final class JoinSide(store: SlotStore, isLeft: Boolean, width: Int, counted: Boolean) {
+  /** The slots that have been read, so that a row is read once to be found and replaced. */
+  private val known = mutable.LongMap.empty[Vector[JoinRow]]
   if (!isLeft) moveList()
 
-  def find(row: UnsafeRow): Option[JoinRow] = read(store.get(slotOf(row))).find(_.row == row)
+  def find(row: UnsafeRow): Option[JoinRow] = entriesOf(slotOf(row)).find(_.row == row)
 
   /** Replaces the entry of a row; one without copies is removed. */
   def put(entry: JoinRow): Unit = {
     val slot = slotOf(entry.row)
-    val others = read(store.get(slot)).filterNot(_.row == entry.row)
+    val others = entriesOf(slot).filterNot(_.row == entry.row)
     val entries = if (entry.copies > 0) others :+ entry else others
+    known(slot) = entries
     if (entries.isEmpty) store.remove(slot) else store.put(slot, write(entries))
   }
 
   def rows: Vector[JoinRow] = store.all.filter { case (slot, _) => isOwn(slot) }.flatMap { case (_, bytes) =>
     read(bytes)
   }.toVector
+
+  private def entriesOf(slot: Long): Vector[JoinRow] = known.getOrElseUpdate(slot, read(store.get(slot)))
 
   private def isOwn(slot: Long): Boolean = if (isLeft) slot < 0 else slot >= JoinSide.FirstRight
 

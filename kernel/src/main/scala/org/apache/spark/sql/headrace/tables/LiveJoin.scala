@@ -8,14 +8,34 @@ import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators._
 import org.apache.spark.sql.headrace.operators.state.SlotStore
 
+/** The rows of a table with the key of a join, mostly one, as a list in slot 0. */
+private final class ListedRows(store: SlotStore, width: Int) {
+  private var entries = RowBag.read(store.get(0), width)
+  private var changed = false
+
+  def rows: Vector[UnsafeRow] = entries.map(_.row)
+
+  def add(row: UnsafeRow, count: Int): Unit = {
+    if (count > 0) entries ++= Vector.fill(count)(Entry(row, 0))
+    else (count until 0).foreach { _ =>
+      val at = entries.indexWhere(_.row == row)
+      if (at >= 0) entries = entries.patch(at, Nil, 1)
+    }
+    changed = true
+  }
+
+  def save(): Unit =
+    if (changed) { if (entries.isEmpty) store.remove(0) else store.put(0, RowBag.write(entries)) }
+}
+
 /** Reads the two sides of a join from its events. */
 private abstract class JoinLogic(step: TableJoinStep, counts: Counts) extends KeyedLogic {
   /** Splits the events of a micro-batch into the net changes of the right side and the left events. */
-  protected def split(key: InternalRow, table: JoinSide, events: Iterator[Event])
+  protected def split(key: InternalRow, table: => Vector[(UnsafeRow, Int)], events: Iterator[Event])
       : (mutable.LinkedHashMap[UnsafeRow, Int], Vector[Event]) = {
     val right = mutable.LinkedHashMap.empty[UnsafeRow, Int]
     val left = Vector.newBuilder[Event]
-    lazy val stored = table.rows.map(held => held.row -> held.copies.toInt).toMap
+    lazy val stored = table.groupMapReduce(_._1)(_._2)(_ + _)
     events.foreach { event =>
       counts.add(Counts.Rows, 1)
       if (!step.isRight(event.row)) left += event.copy(row = event.row.copy())
@@ -50,20 +70,17 @@ private final class ArrivalJoin(step: TableJoinStep, counts: Counts) extends Joi
 
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
-    val table = new JoinSide(store, isLeft = false, step.rightWidth, counted = false)
-    val (changes, left) = split(key, table, events)
-    changes.foreach { case (row, count) =>
-      table.put(JoinRow(row, table.find(row).fold(0L)(_.copies) + count, 0))
-    }
-    lazy val rows = table.rows
+    val table = new ListedRows(store, step.rightWidth)
+    val (changes, left) = split(key, table.rows.map(_ -> 1), events)
+    changes.foreach { case (row, count) => table.add(row, count) }
     left.foreach { event =>
       val row = step.left.toStored(event.row)
-      val partners = if (key.anyNull) Vector.empty else rows.filter(held => condition.accepts(row, held.row))
-      partners
-        .foreach(held => (0L until held.copies).foreach(_ => out.emit(0, step.joinRows(row, held.row, null))))
+      val partners = table.rows.filter(condition.accepts(row, _))
+      partners.foreach(partner => out.emit(0, step.joinRows(row, partner, null)))
       if (partners.isEmpty && step.kind.unmatchedLeft) out.emit(0, step.joinRows(row, null, null))
       counts.add(if (partners.nonEmpty || step.kind.unmatchedLeft) Counts.Processed else Counts.Unmatched, 1)
     }
+    table.save()
   }
 }
 
@@ -87,7 +104,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val state = new State(store)
-    val (rightChanges, left) = split(key, state.right, events)
+    val (rightChanges, left) = split(key, state.right.rows.map(held => held.row -> held.copies.toInt), events)
     counts.add(Counts.Processed, left.size)
     val leftChanges = step.left.net(left.iterator)
     val results = new JoinResults(step)

@@ -56,6 +56,16 @@ object TopNStep {
 /** The first rows of a key in order, and the number of rows behind them. */
 private final class TopRows(val first: mutable.ArrayBuffer[Entry], var behind: Long, var sequence: Long)
 
+private object TopRows {
+  def read(bytes: Array[Byte], width: Int): TopRows =
+    if (bytes == null) new TopRows(mutable.ArrayBuffer.empty, 0, 0)
+    else {
+      val in = new Input(bytes)
+      val (behind, sequence) = (in.readVarLong(true), in.readVarLong(true))
+      new TopRows(RowBag.readFrom(in, width).to(mutable.ArrayBuffer), behind, sequence)
+    }
+}
+
 private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic {
   private val rows = step.rows
   private val tied = step.ties != "rows"
@@ -175,13 +185,7 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
   private def emit(row: UnsafeRow, place: Int, change: UTF8String, out: TaggedRows): Unit = out.emit(
     0, new GenericInternalRow(rows.values(row) ++ Array[Any](place + 1, change, change, rows.timeOf(row))))
 
-  private def read(bytes: Array[Byte]): TopRows =
-    if (bytes == null) new TopRows(mutable.ArrayBuffer.empty, 0, 0)
-    else {
-      val in = new Input(bytes)
-      val (behind, sequence) = (in.readVarLong(true), in.readVarLong(true))
-      new TopRows(RowBag.readFrom(in, rows.width).to(mutable.ArrayBuffer), behind, sequence)
-    }
+  private def read(bytes: Array[Byte]): TopRows = TopRows.read(bytes, rows.width)
 
   private def write(state: TopRows): Array[Byte] = {
     val out = new Output(256, -1)

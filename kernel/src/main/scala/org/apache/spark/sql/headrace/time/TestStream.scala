@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.collection.mutable.ArrayBuffer
 
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{JsonToStructs, Literal}
+import org.apache.spark.sql.catalyst.expressions.{Cast, JsonToStructs, Literal}
 import org.apache.spark.sql.catalyst.util.ArrayData
 import org.apache.spark.sql.connector.catalog.{Table, TableCapability}
 import org.apache.spark.sql.connector.read.streaming.{Offset, ReadLimit}
@@ -14,7 +14,7 @@ import org.apache.spark.sql.connector.read._
 import org.apache.spark.sql.execution.streaming.runtime.LongOffset
 import org.apache.spark.sql.internal.connector.SimpleTableProvider
 import org.apache.spark.sql.headrace.sources.{RowReaders, RowSplit, RowStream, StreamTable}
-import org.apache.spark.sql.types.{ArrayType, DataType, StructType}
+import org.apache.spark.sql.types.{ArrayType, DataType, MapType, StringType, StructType}
 import org.apache.spark.sql.util.CaseInsensitiveStringMap
 
 /**
@@ -26,8 +26,9 @@ class TestStream(val schema: StructType) {
 
   /** Adds a batch as a JSON array of objects; rejects text that does not fit the schema. */
   def add(json: String): Unit = {
-    val parser = JsonToStructs(ArrayType(schema), TestStream.Strict, Literal(json), Some("UTC"))
-    val rows = parser.eval().asInstanceOf[ArrayData]
+    val read = TestStream.withTextKeys(ArrayType(schema))
+    val parser = JsonToStructs(read, TestStream.Strict, Literal(json), Some("UTC"))
+    val rows = Cast(parser, ArrayType(schema), Some("UTC")).eval().asInstanceOf[ArrayData]
     val batch = Array.tabulate(rows.numElements())(rows.getStruct(_, schema.length).copy())
     synchronized(batches += batch)
   }
@@ -45,6 +46,14 @@ object TestStream {
 
   private val Strict = Map("mode" -> "FAILFAST", "timestampFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
     "timestampNTZFormat" -> "yyyy-MM-dd'T'HH:mm:ss.SSSSSS")
+
+  /** Replaces the types of keys of maps, which are text in JSON; Spark's parser does not convert them. */
+  private def withTextKeys(of: DataType): DataType = of match {
+    case s: StructType => StructType(s.fields.map(f => f.copy(dataType = withTextKeys(f.dataType))))
+    case a: ArrayType => a.copy(elementType = withTextKeys(a.elementType))
+    case m: MapType => MapType(StringType, withTextKeys(m.valueType), m.valueContainsNull)
+    case other => other
+  }
 
   private val streams = new ConcurrentHashMap[String, TestStream]()
 

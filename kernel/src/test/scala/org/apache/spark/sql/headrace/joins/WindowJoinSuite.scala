@@ -69,16 +69,16 @@ class WindowJoinSuite extends munit.FunSuite {
             "__key1 timestamp, __key2 timestamp, __ts timestamp"), null,
         """{"how": "full", "window": {"kind": "attached"}, "keys": ["__key0", "__key1", "__key2"]}"""),
       "main" -> "left.v right.v window __ts")
-    def left(v: String, from: Double, until: Double): Product =
+    def ofLeft(v: String, from: Double, until: Double): Product =
       (("a", v), None, "a", from, until, until - 0.5)
-    def right(v: String, from: Double, until: Double): Product =
+    def ofRight(v: String, from: Double, until: Double): Product =
       (None, ("a", v), "a", from, until, until - 0.5)
-    assertEquals(rows(left("x", 0, 5), left("x", 0, 10), right("1", 0, 10), right("2", 5, 10)), Nil)
+    assertEquals(rows(ofLeft("x", 0, 5), ofLeft("x", 0, 10), ofRight("1", 0, 10), ofRight("2", 5, 10)), Nil)
     assertEquals(rows.at(5)(), Seq("x - [0 5] 4.999999"))
-    assertEquals(rows.at(9.9)(right("3", 0, 10)), Nil)
+    assertEquals(rows.at(9.9)(ofRight("3", 0, 10)), Nil)
     assertEquals(
       rows.at(10)().toSet, Set("x 1 [0 10] 9.999999", "x 3 [0 10] 9.999999", "- 2 [5 10] 9.999999"))
-    assertEquals(rows.at(10)(right("4", 0, 10)), Seq("late: too_late"))
+    assertEquals(rows.at(10)(ofRight("4", 0, 10)), Seq("late: too_late"))
     assertEquals((rows.end(), rows.keys), (Nil, 0))
   }
 }

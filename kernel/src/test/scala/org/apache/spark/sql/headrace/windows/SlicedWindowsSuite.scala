@@ -29,13 +29,13 @@ class SlicedWindowsSuite extends munit.FunSuite {
   }
 
   test("growing windows have slices of one step, and a group ends with its longest window") {
-    val growing = new CumulatingGrid(15, 5, 1)
-    assertEquals((growing.sliceOf(7), growing.firstEndAfter(6), growing.lastEnd(7)), (6L, 11L, 16L))
-    assertEquals((growing.startOf(16), growing.startOf(17), growing.start(6)), (1L, 16L, 1L))
-    assert(growing.contains(11, 10) && !growing.contains(11, 11))
+    val grown = new CumulatingGrid(15, 5, 1)
+    assertEquals((grown.sliceOf(7), grown.firstEndAfter(6), grown.lastEnd(7)), (6L, 11L, 16L))
+    assertEquals((grown.startOf(16), grown.startOf(17), grown.start(6)), (1L, 16L, 1L))
+    assert(grown.contains(11, 10) && !grown.contains(11, 11))
     val slices = Array(1L, 11L, 31L).map(new Slice(_))
     val ends = mutable.ArrayBuffer.empty[(Int, Long)]
-    SlicedWindows.windows(growing, slices, 6, 100)((from, end) => ends += ((from, end)))
+    SlicedWindows.windows(grown, slices, 6, 100)((from, end) => ends += ((from, end)))
     assertEquals(ends.toSeq, Seq((0, 11L), (0, 16L), (2, 36L), (2, 41L), (2, 46L)))
   }
 

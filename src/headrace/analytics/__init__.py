@@ -1,0 +1,1 @@
+"""Analytics: anomaly detection and models. The public names of detectors are in `headrace.detectors`."""
