@@ -35,6 +35,8 @@ class ColumnDefinition:
     name: Placed
     type: str = ""
     expression: Placed | None = None
+    required: bool = False
+    """True for `NOT NULL`."""
 
 
 @dataclass(frozen=True)
@@ -245,13 +247,13 @@ def _column(cursor: Cursor) -> tuple[ColumnDefinition, bool]:
         return ColumnDefinition(name, written, text), False
     if not words:
         cursor.fail(f"the type of column `{name}` is missing", f"such as {name} STRING")
-    cursor.take("NOT", "NULL")
+    required = cursor.take("NOT", "NULL")
     cursor.take("NULL")
     is_key = cursor.take("PRIMARY", "KEY") or cursor.take("KEY")
     cursor.take("NOT", "ENFORCED")
     if cursor.take("COMMENT"):
         cursor.next("a comment")
-    return ColumnDefinition(name, written), is_key
+    return ColumnDefinition(name, written, required=required), is_key
 
 
 def _options(cursor: Cursor) -> dict[str, Placed]:

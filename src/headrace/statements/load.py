@@ -415,19 +415,23 @@ class _ScriptBuilder:
         create = self._sinks[sink]
         self._check_columns(insert, create)
         name = f"{sink}_rows" if number == 1 else f"{sink}_rows{number}"
-        columns = [column.text for column in insert.columns] or [
-            column.name.text for column in create.columns
-        ]
+        declared = {column.name.text.lower(): column.name.text for column in create.columns}
+        columns = [declared.get(column.text.lower(), column.text) for column in insert.columns]
+        columns = columns or list(declared.values())
         self._inserts[sink].append(name)
         self._failed.add(sink)
         relation = self._queries.build(name, insert.query, insert.sink.where, positional=bool(columns))
         self._check_rows(create, relation, insert.sink.where)
         self._failed.discard(sink)
+        if insert.columns and relation.columns is None:
+            what = "the columns of the query are unknown, so they cannot be assigned to those of the INSERT"
+            raise refuse(insert.sink.where, what, "name the columns in SELECT")
         if columns and relation.columns is not None:
             if len(columns) != len(relation.columns):
+                counted = "the INSERT names" if insert.columns else "the sink has"
                 raise refuse(
                     insert.sink.where,
-                    f"the sink has {len(columns)} columns, the query {len(relation.columns)}",
+                    f"{counted} {len(columns)} columns, the query {len(relation.columns)}",
                     f"select {', '.join(columns)}",
                 )
             missing = _left_out(create, columns)
@@ -442,10 +446,14 @@ class _ScriptBuilder:
                 raise refuse(column.where, f"unknown column `{column}`", did_you_mean(column.text, known))
             if column.text.lower() in (other.text.lower() for other in insert.columns[:number]):
                 raise refuse(column.where, f"the INSERT names `{column}` twice", "remove one")
-        for key in create.key if insert.columns else ():
-            if key.text.lower() not in (column.text.lower() for column in insert.columns):
-                what = f"the INSERT leaves out `{key}`, a key of the sink"
-                raise refuse(insert.sink.where, what, f"insert a value of {key}")
+        inserted = {column.text.lower() for column in insert.columns}
+        required = {key.text: "a key of the sink" for key in create.key} | {
+            column.name.text: "which is NOT NULL" for column in create.columns if column.required
+        }
+        for name, reason in required.items() if inserted else ():
+            if name.lower() not in inserted:
+                what = f"the INSERT leaves out `{name}`, {reason}"
+                raise refuse(insert.sink.where, what, f"insert a value of {name}")
 
     def _check_rows(self, sink: Create, relation: Relation, where: str) -> None:
         """Refuse rows that replace earlier ones in a sink that would keep all of them."""
@@ -533,8 +541,8 @@ def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
 def _left_out(create: Create, columns: list[str]) -> dict[str, str]:
     """Return a null of its type for each column of a sink that an `INSERT` leaves out."""
     named = {column.lower() for column in columns}
-    left_out = [column for column in create.columns if column.name.text.lower() not in named]
-    return {column.name.text: f"cast(null as {_spark_type(column.type)})" for column in left_out}
+    left_out = [c for c in create.columns if c.type and c.name.text.lower() not in named]
+    return {c.name.text: f"cast(null as {_spark_type(c.type)})" for c in left_out}
 
 
 def _spark_type(written: str) -> str:

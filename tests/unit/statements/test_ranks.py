@@ -16,6 +16,7 @@ from headrace.steps.tables.top_n import TopN
 
 DECLARED = """
 CREATE SOURCE bid (k STRING, v INT, ts TIMESTAMP, p AS PROCTIME(), WATERMARK FOR ts AS ts) WITH (connector = 'memory');
+CREATE SOURCE click (k STRING, v INT, p AS PROCTIME()) WITH (connector = 'memory');
 CREATE TABLE item (id STRING, n INT, PRIMARY KEY (id)) WITH (connector = 'memory', changelog = 'true');
 """
 RANKED = "SELECT k, v FROM (SELECT *, {function} OVER (PARTITION BY k ORDER BY {order}) AS r FROM bid) WHERE {where}"
@@ -38,6 +39,7 @@ def ranked(function: str = "ROW_NUMBER()", order: str = "v", where: str = "r = 1
         ("3 >= r", 3),
         ("r BETWEEN 2 AND 4", 4),
         ("r > 1 AND r <= 5", 5),
+        ("r <= 5 AND r < 3", 2),
     ],
 )
 def test_the_highest_rank_of_a_condition_is_the_size_of_the_top_n(where: str, n: int) -> None:
@@ -83,8 +85,12 @@ def test_rows_are_sorted_by_event_time_with_further_columns() -> None:
             "MATCH_RECOGNIZE needs rows that do not change, but those of `item` do\n  hint: match the rows",
         ),
         (
+            "SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY p MEASURES A.v AS v PATTERN (A) DEFINE A AS v > 1)",
+            "MATCH_RECOGNIZE by processing time cannot read a stream with the event time `ts`\n  hint: order by",
+        ),
+        (
             "SELECT * FROM nowhere MATCH_RECOGNIZE (ORDER BY n MEASURES A.n AS n PATTERN (A) DEFINE A AS n > 1)",
-            "unknown source or view `nowhere`\n  hint: Known: bid, item",
+            "unknown source or view `nowhere`\n  hint: Known: bid, click, item",
         ),
     ],
 )
@@ -102,6 +108,8 @@ def test_what_is_refused_has_a_rewrite(query: str, what: str) -> None:
             "rows are ranked by processing time only in ascending order",
         ),
         ({"where": "r < 1"}, "no row has a rank below 1\n  hint: such as rank <= 3"),
+        ({"where": "r = 0"}, "no row has a rank below 1\n  hint: such as rank <= 3"),
+        ({"where": "r BETWEEN 0 AND 0"}, "no row has a rank below 1\n  hint: such as rank <= 3"),
     ],
 )
 def test_ranks_that_are_refused(changes: dict[str, str], what: str) -> None:
@@ -111,7 +119,7 @@ def test_ranks_that_are_refused(changes: dict[str, str], what: str) -> None:
 
 def test_matches_are_in_the_order_of_the_clock_if_the_query_says_so() -> None:
     graph = script(
-        "SELECT * FROM bid MATCH_RECOGNIZE (PARTITION BY k ORDER BY p MEASURES A.v AS v PATTERN (A) DEFINE A AS v > 1)"
+        "SELECT * FROM click MATCH_RECOGNIZE (PARTITION BY k ORDER BY p MEASURES A.v AS v PATTERN (A) DEFINE A AS v > 1)"
     )
     [pattern], [clock] = graph.of(RowPattern), graph.of(ClockTime)
     assert (clock.clock, pattern.input.step) == ("processing", clock.name)
@@ -126,12 +134,21 @@ SINK = "CREATE SINK o (k STRING, v INT, w BIGINT, PRIMARY KEY (k)) WITH (connect
     [
         ("k, x", "unknown column `x`"),
         ("k, k", "the INSERT names `k` twice\n  hint: remove one"),
+        ("k", "the INSERT names 1 columns, the query 2\n  hint: select k"),
         ("v, w", "the INSERT leaves out `k`, a key of the sink\n  hint: insert a value of k"),
     ],
 )
 def test_columns_of_an_insert_are_checked(columns: str, what: str) -> None:
     with pytest.raises(DocumentError, match=what):
         statements.from_text(f"{DECLARED}{SINK}INSERT INTO o ({columns}) SELECT id, n FROM item;")
+
+
+def test_columns_of_an_insert_need_those_of_the_query() -> None:
+    declared = "CREATE SOURCE raw WITH (connector = 'memory', schema = 'k string, v int');"
+    with pytest.raises(
+        DocumentError, match="the columns of the query are unknown.*\n  hint: name the columns"
+    ):
+        statements.from_text(f"{declared}{SINK}INSERT INTO o (k, v) SELECT * FROM raw;")
 
 
 @pytest.mark.parametrize("statement", ["EXPLAIN SELECT 1", "DESCRIBE bid", "SHOW SOURCES", "DROP VIEW bid"])

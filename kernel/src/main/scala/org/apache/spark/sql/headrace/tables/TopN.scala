@@ -64,6 +64,16 @@ private object TopRows {
       val (behind, sequence) = (in.readVarLong(true), in.readVarLong(true))
       new TopRows(RowBag.readFrom(in, width).to(mutable.ArrayBuffer), behind, sequence)
     }
+
+  /** The ranks of rows in order; with ties, equal rows have the same one. */
+  def ranks(first: collection.Seq[Entry], ordering: Ordering[InternalRow], ties: String): Array[Int] = {
+    val ranks = Array.range(1, first.size + 1)
+    if (ties != "rows") (1 until ranks.length).foreach { i =>
+      if (ordering.compare(first(i).row, first(i - 1).row) == 0) ranks(i) = ranks(i - 1)
+      else if (ties == "dense_rank") ranks(i) = ranks(i - 1) + 1
+    }
+    ranks
+  }
 }
 
 private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic {
@@ -78,7 +88,8 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
   override def onRows(
       key: InternalRow, store: SlotStore, events: Iterator[Event], now: Now, out: TaggedRows): Unit = {
     val state = read(store.get(0))
-    val before = ranked(state)
+    val before = state.first.map(_.row).toVector
+    val ranksBefore = if (tied) ranks(state) else null
     val bag = new RowBag(store, rows.width)
     val changes = events.map { event =>
       counts.add(Counts.Rows, 1)
@@ -92,8 +103,8 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
       added.foreach { case (row, n) => (0 until n).foreach(_ => add(state, row, bag)) }
       refill(state, bag)
     }
-    if (tied) emitTied(before, ranked(state), out)
-    else emit(before.map(_._1), state.first.map(_.row).toVector, out)
+    val after = state.first.map(_.row).toVector
+    if (tied) emitTied(before.zip(ranksBefore), after.zip(ranks(state)), out) else emit(before, after, out)
     if (state.first.isEmpty) store.remove(0) else store.put(0, write(state))
   }
 
@@ -116,16 +127,7 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
   private def isBetter(entry: Entry, last: Entry): Boolean =
     if (tied) ordering.compare(entry.row, last.row) <= 0 else inOrder.compare(entry, last) < 0
 
-  /** The ranks of the first rows. */
-  private def ranks(state: TopRows): Array[Int] = {
-    val ranks = new Array[Int](state.first.size)
-    ranks.indices.foreach { i =>
-      val equal = tied && i > 0 && ordering.compare(state.first(i).row, state.first(i - 1).row) == 0
-      ranks(i) =
-        if (equal) ranks(i - 1) else if (step.ties == "dense_rank" && i > 0) ranks(i - 1) + 1 else i + 1
-    }
-    ranks
-  }
+  private def ranks(state: TopRows): Array[Int] = TopRows.ranks(state.first, ordering, step.ties)
 
   /** The rank of a row behind all first ones, if it followed them. */
   private def nextRank(state: TopRows, entry: Entry): Int =
@@ -136,9 +138,6 @@ private final class TopNLogic(step: TopNStep, counts: Counts) extends KeyedLogic
       state.first.remove(state.first.size - 1)
       rank
     }
-
-  private def ranked(state: TopRows): Vector[(UnsafeRow, Int)] = state.first.map(_.row).toVector
-    .zip(ranks(state))
 
   private def putBehind(state: TopRows, entry: Entry, bag: RowBag): Unit = if (rows.isChangelog) {
     bag.add(entry)
