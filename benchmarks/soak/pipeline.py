@@ -131,6 +131,8 @@ def window_steps(timed: TimedStream) -> dict[str, Rows]:
         "trailing": keyed.window(windows.trailing("5 seconds")).aggregate("trailing", total="sum(v)"),
         "last": keyed.over("last", order_by="ts", rows=20, total="sum(v)", step="v - lag(v)"),
         "early": early.aggregate("early", total="sum(v)"),
+        "assigned": timed.assign_window("assigned", windows.tumbling("10 seconds")),
+        "leading": keyed.window(windows.tumbling("10 seconds")).top_n("leading", n=3, order_by="v desc"),
         "minutes": tens.window(windows.tumbling("1 minute")).aggregate("minutes", n="sum(n)"),
     }
 

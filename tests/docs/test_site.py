@@ -197,8 +197,8 @@ def search(site: Path) -> Callable[[str], list[str]]:
     index = lunr("location", boosts, entries)
 
     def find(words: str) -> list[str]:
-        found = index.search(" ".join(f"+{word}" for word in words.split()))
-        pages = [result["ref"].split("#")[0].rstrip("/") for result in found]
+        results = index.search(" ".join(f"+{word}" for word in words.split()))
+        pages = [result["ref"].split("#")[0].rstrip("/") for result in results]
         return list(dict.fromkeys(pages))
 
     return find

@@ -45,7 +45,7 @@ class DeclaredRun:
     place: str
 
 
-class PlanText(str):
+class PlanDescription(str):
     """A description of a plan: text that notebooks show with its lines."""
 
     __slots__ = ()
@@ -328,7 +328,7 @@ class Pipeline:
         if not isinstance(width, int) or width < 1:
             raise OptionError(f"expected a number of columns, got {width!r}", where="explain: width")
 
-        return PlanText(text_of(drawing(explain(self._plan()), width=width)))
+        return PlanDescription(text_of(drawing(explain(self._plan()), width=width)))
 
     @verb()
     def run(

@@ -145,7 +145,7 @@ class WindowTopN(StepNode, KeyedNode):
     palette: ClassVar[PaletteEntry] = PaletteEntry(
         "Time and state",
         "Window top N",
-        {"window": {"tumbling": "10 minutes"}, "top_n": {"n": 3, "order_by": "amount desc"}},
+        {"window": {"tumbling": "10 minutes"}, "top_n": {"n": 3}},
     )
     needs_time = True
     accepts_changes = True

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from headrace.connectors import registry
 from headrace.connectors.base import Connector
 from headrace.dashboard.editor.schema_tree import object_of, walk
+from headrace.steps.grammar.step import PaletteEntry
 from headrace.yaml.entries import STEPS
 
 Section = Literal["sources", "steps", "sinks"]
@@ -48,7 +49,17 @@ def _step(group: str, kind: str, title: str, **entry: Any) -> PaletteItem:
 
 def _features(group: str) -> list[PaletteItem]:
     entries = [(model, model.palette) for model in STEPS if model.palette and model.palette.group == group]
-    return [_step(group, model.key, entry.title, **entry.content) for model, entry in entries]
+    return [_step(group, _kind(model.key, entry), entry.title, **entry.content) for model, entry in entries]
+
+
+def _kind(key: str, entry: PaletteEntry) -> str:
+    """Return the kind of a step; a key can have two, such as `top_n` with and without a window.
+
+    >>> _kind("top_n", PaletteEntry("", "", {"window": {}, "top_n": {}}))
+    'window_top_n'
+    """
+    first = next(iter(entry.content))
+    return key if first == key else f"{first}_{key}"
 
 
 def _about(path: tuple[str, ...]) -> str:

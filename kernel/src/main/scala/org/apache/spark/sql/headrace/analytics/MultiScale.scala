@@ -36,7 +36,7 @@ final class MultiScale(scales: Array[Int], memory: Double, rest: Int, limit: Dou
     override def judge(values: Array[Double], time: Long, into: Verdict): Unit = {
       update(values(0))
       surpriseBin = Ranks.bin(surprise)
-      score = if (into.warming) 0.0 else 1 - ranks(features).atLeast(surpriseBin)
+      score = if (into.warming) 0.0 else 1 - ranks(features).shareFrom(surpriseBin)
       into.score = if (rest == 0 || score > peaks.highest(rows)) score else 0.0
       into.expected = moments(0).mean
       if (into.score > limit) into.flag(describe(score))
@@ -58,7 +58,7 @@ final class MultiScale(scales: Array[Int], memory: Double, rest: Int, limit: Dou
     }
 
     private def describe(score: Double): String = {
-      val j = (0 until features).minBy(i => ranks(i).atLeast(Ranks.bin(distance(i))))
+      val j = (0 until features).minBy(i => ranks(i).shareFrom(Ranks.bin(distance(i))))
       val kind = if (j < scales.length) "the level" else "the change"
       val scale = scales(j % scales.length)
       val over = if (scale == 1) "" else s" over $scale rows"
@@ -91,7 +91,7 @@ final class MultiScale(scales: Array[Int], memory: Double, rest: Int, limit: Dou
     private def surprise: Double = {
       var (j, sum) = (0, 0.0)
       while (j < features) {
-        sum -= math.log10(ranks(j).atLeast(Ranks.bin(distance(j))))
+        sum -= math.log10(ranks(j).shareFrom(Ranks.bin(distance(j))))
         j += 1
       }
       sum
@@ -129,7 +129,7 @@ final class Ranks(memory: Double) {
   private var weight = 1.0
 
   /** The share of the values in this bin or above, as if one more were there; never 0. */
-  def atLeast(bin: Int): Double = {
+  def shareFrom(bin: Int): Double = {
     var (i, sum) = (bin, 0.0)
     while (i < Bins) {
       sum += weights(i)
