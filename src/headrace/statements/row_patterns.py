@@ -43,11 +43,10 @@ def build(queries: QueryBuilder, name: str, tokens: tuple[Token, ...], where: st
     entry: dict[str, Any] = {"from": relation.ref}
     replaced = dict.fromkeys(_names_of(tokens, split.table if split else ""), "this")
     if by_clock and relation.times:
-        raise refuse(
-            where,
-            f"MATCH_RECOGNIZE by processing time cannot read a stream with the event time `{relation.times[0]}`",
-            "order by the event time, or read a source without WATERMARK",
+        what = (
+            f"MATCH_RECOGNIZE by processing time cannot read rows with the event time `{relation.times[0]}`"
         )
+        raise refuse(where, what, "order by the event time, or read a source without WATERMARK")
     if by_clock and order is not None:
         entry["processing_time"] = True
         replaced[order] = _CLOCK

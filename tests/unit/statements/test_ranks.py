@@ -86,7 +86,7 @@ def test_rows_are_sorted_by_event_time_with_further_columns() -> None:
         ),
         (
             "SELECT * FROM bid MATCH_RECOGNIZE (ORDER BY p MEASURES A.v AS v PATTERN (A) DEFINE A AS v > 1)",
-            "MATCH_RECOGNIZE by processing time cannot read a stream with the event time `ts`\n  hint: order by",
+            "MATCH_RECOGNIZE by processing time cannot read rows with the event time `ts`\n  hint: order by",
         ),
         (
             "SELECT * FROM nowhere MATCH_RECOGNIZE (ORDER BY n MEASURES A.n AS n PATTERN (A) DEFINE A AS n > 1)",
@@ -146,7 +146,7 @@ def test_columns_of_an_insert_are_checked(columns: str, what: str) -> None:
 def test_columns_of_an_insert_need_those_of_the_query() -> None:
     declared = "CREATE SOURCE raw WITH (connector = 'memory', schema = 'k string, v int');"
     with pytest.raises(
-        DocumentError, match="the columns of the query are unknown.*\n  hint: name the columns"
+        DocumentError, match=r"the columns of the query are unknown.*\n  hint: name the columns"
     ):
         statements.from_text(f"{declared}{SINK}INSERT INTO o (k, v) SELECT * FROM raw;")
 
