@@ -113,6 +113,7 @@ def stateless_steps(timed: TimedStream) -> dict[str, Rows]:
         "query": timed.sql("query", "select k, v from this where v > 50"),
         "halves": timed.map("halves", halve, output="k string, half double"),
         "recent": timed.key_by("k").process("recent", Recent),
+        "sets": timed.expand([["k"], []]),
         "changes": timed.with_columns(change="'insert'").changelog().key_by("k").latest("changes"),
         "unique": timed.distinct("unique", on=["k"], within="10 seconds"),
     }

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lunr import lunr  # type: ignore[import-untyped]
 from tests.support.matrix.cells import cells
 from tests.support.pattern_matrix.runs import PATTERNS
 
@@ -165,48 +163,3 @@ def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:
     pages = sorted((site / "reference").rglob("*.html"))
     nested = re.compile(r"<blockquote>\s*<blockquote>")
     assert [page.parent.name for page in pages if nested.search(page.read_text())] == []
-
-
-SEARCHES = {
-    "exactly once": "explanation/delivery",
-    "late": "how-to/late-rows",
-    "late data": "how-to/late-rows",
-    "deduplicate": "how-to/deduplicate",
-    "deploy": "how-to/deploy",
-    "docker": "how-to/deploy",
-    "kubernetes": "how-to/deploy how-to/cluster",
-    "Databricks": "how-to/cluster how-to/deploy",
-    "monitor": "how-to/monitor",
-    "Prometheus": "how-to/monitor reference/metrics",
-    "alert": "how-to/alerts",
-    "schema evolution": "how-to/schema-changes",
-    "backfill": "how-to/backfill",
-    "cron": "how-to/schedules",
-    "test": "how-to/tests reference/testing",
-    "retry": "how-to how-to/python-functions how-to/http",
-    "sliding window": "windows/sliding",
-}
-"""Words that people search for, and the pages of which one is among the first three results."""
-
-
-@pytest.fixture(scope="module")
-def search(site: Path) -> Callable[[str], list[str]]:
-    """Return a function that searches the index of the site and returns pages, best first."""
-    entries = json.loads((site / "search" / "search_index.json").read_text())["docs"]
-    boosts = [{"field_name": "title", "boost": 1000}, {"field_name": "text", "boost": 1}]  # as the theme
-    index = lunr("location", boosts, entries)
-
-    def find(words: str) -> list[str]:
-        results = index.search(" ".join(f"+{word}" for word in words.split()))
-        pages = [result["ref"].split("#")[0].rstrip("/") for result in results]
-        return list(dict.fromkeys(pages))
-
-    return find
-
-
-@pytest.mark.parametrize("words", SEARCHES)
-def test_a_search_has_the_right_page_among_its_first_results(
-    words: str, search: Callable[[str], list[str]]
-) -> None:
-    first = search(words)[:3]
-    assert any(page in first for page in SEARCHES[words].split()), first

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import joins, over, ranks, row_patterns, subqueries, windows
+from headrace.statements import grouping_sets, joins, over, ranks, row_patterns, subqueries, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.relations import WINDOW_BOUNDS, WINDOW_FORMULAS, Relation, quote
@@ -306,8 +306,11 @@ class SelectBuilder:
     def _aggregate(
         self, tree: exp.Select, source: joins.Source, entry: dict[str, Any], emit: Emit
     ) -> Relation:
-        self._refuse_grouping(tree.args.get("group"))
-        grouping = windows.Grouping.of(self, tree, source)
+        grouping = grouping_sets.group(self, tree, source, entry)
+        if grouping is not None:
+            entry.pop("where", None)  # the steps of the sets have it
+        else:
+            grouping = windows.Grouping.of(self, tree, source)
         entry["from"] = grouping.ref
         results = _Results(source.scope, grouping)
         selected = results.select(tree)
@@ -470,15 +473,6 @@ class SelectBuilder:
                 "group in a view, and compare its rows with the subquery in WHERE",
             )
 
-    def _refuse_grouping(self, group: exp.Group | None) -> None:
-        for key in ("grouping_sets", "cube", "rollup"):
-            if group is not None and group.args.get(key):
-                raise refuse(
-                    self.where,
-                    f"{key.replace('_', ' ').upper()} is not supported",
-                    "write one query with GROUP BY for each set, and combine them with UNION ALL",
-                )
-
 
 def _distinct_names(items: list[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
     """Return the items with a number after a name that an earlier one has."""
@@ -497,14 +491,12 @@ def _distinct_names(items: list[tuple[str, Placed]]) -> list[tuple[str, Placed]]
 
 def _is_grouped(tree: exp.Select) -> bool:
     """Return True if a query has `GROUP BY` or selects aggregates."""
-    selected = (part for item in tree.expressions for part in item.walk())
-    return tree.args.get("group") is not None or any(map(_is_group_aggregate, selected))
-
-
-def _is_group_aggregate(node: exp.Expr) -> bool:
     from sqlglot import expressions as exp
 
-    return is_aggregate(node) and node.find_ancestor(exp.Window, exp.Query) is None
+    selected = (part for item in tree.expressions for part in item.walk())
+    owners = (part.find_ancestor(exp.Window, exp.Query) for part in selected if is_aggregate(part))
+    # The aggregates of OVER and of subqueries do not group the rows of this query.
+    return tree.args.get("group") is not None or any(owner is None or owner is tree for owner in owners)
 
 
 class _Results:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,8 +22,10 @@ _FUNCTIONS = {
     "ucase": "upper",
     "lcase": "lower",
     "json_value": "get_json_object",
+    "split_index": "get",
 }
 """Functions of Flink, ksqlDB and Azure that Spark has under another name."""
+_SPLIT = "split_index"
 
 
 @dataclass(frozen=True)
@@ -109,9 +112,11 @@ class Scope:
             if isinstance(part, exp.Column) and not part.is_star:
                 return _raw(self.resolve(part))
             if isinstance(part, exp.Anonymous):
+                # In place: sqlglot does not go into the arguments of a new node.
                 self._check_function(part)
-                name = _FUNCTIONS.get(part.name.lower(), part.name)
-                return exp.Anonymous(this=name, expressions=part.expressions)
+                if part.name.lower() == _SPLIT:
+                    part.set("expressions", _split_arguments(part, self.place_of(part)))
+                part.set("this", _FUNCTIONS.get(part.name.lower(), part.name))
             return part
 
         return str(node.copy().transform(transform).sql(dialect="spark"))
@@ -163,6 +168,21 @@ class Scope:
             f"unknown column `{name}`",
             did_you_mean(column.name, list(known)),  # type: ignore[call-overload]
         )
+
+
+def _split_arguments(call: exp.Anonymous, place: str) -> list[exp.Expr]:
+    """Return the arguments of `get` for `SPLIT_INDEX(text, delimiter, index)`: parts and index, from 0."""
+    from sqlglot import expressions as exp
+
+    if len(call.expressions) != 3:
+        what = f"expected 3 arguments of SPLIT_INDEX, got {len(call.expressions)}"
+        raise refuse(place, what, "such as SPLIT_INDEX(url, '/', 3)")
+    text, delimiter, index = call.expressions
+    if delimiter.is_string:
+        pattern: exp.Expr = exp.Literal.string(re.escape(delimiter.name))
+    else:
+        pattern = exp.func("concat", exp.Literal.string("\\Q"), delimiter, exp.Literal.string("\\E"))
+    return [exp.Anonymous(this="split", expressions=[text, pattern]), index]
 
 
 def _raw(text: str) -> exp.Expr:

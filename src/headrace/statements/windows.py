@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.durations import text as duration_text
+from headrace.expand.declare import GROUPING_ID
 from headrace.sql.shape import is_aggregate
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
@@ -151,7 +152,7 @@ def reads_bounds(tree: exp.Select, source: Source) -> bool:
     if source.relation.window is None:
         return False
     group = tree.args.get("group")
-    keys = [item for item in group.expressions if not isinstance(item, exp.Column)] if group else []
+    keys = [item for item in grouped(group.expressions) if not isinstance(item, exp.Column)] if group else []
     calls = [
         part
         for item in (*tree.expressions, *([tree.args["having"]] if tree.args.get("having") else []))
@@ -160,6 +161,17 @@ def reads_bounds(tree: exp.Select, source: Source) -> bool:
     ]
     columns = [column for part in (*source.where, *keys, *calls) for column in part.find_all(exp.Column)]
     return any(column.name.lower() in WINDOW_FORMULAS for column in columns)
+
+
+def grouped(items: Iterable[exp.Expr]) -> Iterator[exp.Expr]:
+    """Yield the expressions of `GROUP BY`, those of grouping sets included."""
+    from sqlglot import expressions as exp
+
+    for item in items:
+        if isinstance(item, exp.GroupingSets | exp.Cube | exp.Rollup | exp.Tuple):
+            yield from grouped(item.expressions)
+        else:
+            yield item
 
 
 def attached(relation: Relation, texts: Iterable[str]) -> tuple[Mapping[str, Any], set[str]] | None:
@@ -219,6 +231,8 @@ class Grouping:
     """The key of an expression that is grouped by."""
     bounds: Mapping[str, str] = field(default_factory=dict)
     """Expressions over the input for bounds of the window that rows carry, with those over the results."""
+    bits: Mapping[str, int] = field(default_factory=dict)
+    """The bit of `grouping_id` of each expression, if the query has several grouping sets."""
 
     @classmethod
     def of(cls, builder: SelectBuilder, tree: exp.Select, source: Source) -> Grouping:
@@ -271,21 +285,52 @@ class Grouping:
         """Return an expression that the grouping determines: a key, or a bound of the window."""
         from sqlglot import expressions as exp
 
+        if self.bits and isinstance(node, exp.Grouping | exp.GroupingId):
+            return self._set_of(node, scope)
         if isinstance(node, exp.Column) and self.bounds and (text := scope.text(node)) in self.bounds:
             return self.bounds[text]
-        if isinstance(node, exp.Column) and self.window is not None and not self.bounds:
+        if self.window is not None and (bound := self._bound(node)) is not None:
+            return bound
+        name = self.texts.get(scope.text(node)) if self._may_be_key(node) else None
+        return quote(name) if name is not None else None
+
+    def _bound(self, node: exp.Expr) -> str | None:
+        """Return a bound of the window that the steps add to the results."""
+        from sqlglot import expressions as exp
+
+        if isinstance(node, exp.Column) and not self.bounds:
             if node.name.lower() in WINDOW_FORMULAS:
                 return WINDOW_FORMULAS[node.name.lower()]
             if node.table.lower() in ("window", "session_window") and node.name.lower() in ("start", "end"):
                 return f"window.{node.name.lower()}"
             if not node.table and node.name.lower() in ("window", "session_window"):
                 return "window"
-        if isinstance(node, exp.Func) and self.window is not None:
+        if isinstance(node, exp.Func):
             function, _, part = node.name.lower().partition("_")
             if function in _LENGTHS and part in _PARTS:
                 return WINDOW_FORMULAS[_PARTS[part]]
-        name = self.texts.get(scope.text(node)) if self._may_be_key(node) else None
-        return quote(name) if name is not None else None
+        return None
+
+    def _set_of(self, node: exp.Expr, scope: Scope) -> str | None:
+        """Return `GROUPING_ID()`, or the bits of columns, each 1 in the rows of sets without the column."""
+        if not node.expressions:
+            return GROUPING_ID
+        bits = [self._bit(column, scope) for column in node.expressions]
+        terms = [
+            f"(shiftright({GROUPING_ID}, {bit}) & 1) * {1 << place}"
+            for place, bit in enumerate(reversed(bits))
+            if bit is not None
+        ]
+        return f"({' + '.join(terms)})" if terms else "0L"
+
+    def _bit(self, column: exp.Expr, scope: Scope) -> int | None:
+        """Return the bit of a column in `grouping_id`; None for one that all sets have."""
+        text = scope.text(column)
+        known = text in self.texts or text in self.bounds
+        if not known and (self.window is None or self._bound(column) is None):
+            what = f"`{column.sql()}` is not in GROUP BY"
+            raise refuse(scope.place_of(column), what, "name a column of the grouping sets")
+        return self.bits.get(text)
 
     def _may_be_key(self, node: exp.Expr) -> bool:
         from sqlglot import expressions as exp

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from headrace.changelogs.declare import Changelog
 from headrace.durations import Duration, microseconds
 from headrace.errors import MovedVerbError, OptionError, did_you_mean
+from headrace.expand.declare import Expand
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import Filter, FlatMap, Map, MapBatches, OnFailure, function_node
@@ -155,6 +156,29 @@ class Stream(OverVerb, Rows):
 
         node = Changelog(step_name or self._new_name("changelog"), self._ref, True)
         return Table(self._pipeline, self._pipeline._add(node))
+
+    @verb(name="step_name=")
+    def expand(
+        self: Before[Next_co], sets: Sequence[Sequence[str]], /, *, step_name: str | None = None
+    ) -> Next_co:
+        """Repeat each row for every grouping set, with nulls in the columns that the set lacks.
+
+        An aggregate by the columns and by `grouping_id`, which is added, has a row for each group of each
+        set. The column tells a total from a group whose key is null: it has a bit for each column of all
+        sets, the last one lowest, which is 1 if the set lacks the column.
+
+        Args:
+            sets: lists of key columns; `[]` is the set of all rows.
+            step_name: the name of the step.
+
+        >>> from headrace import Pipeline, connect
+        >>> shop = Pipeline("p").read("shop", connect.memory(), schema="country string, city string, n int")
+        >>> sets = shop.expand([["country", "city"], ["country"], []])
+        >>> sets.key_by("country", "city", "grouping_id").aggregate("totals", n="sum(n)")
+        <totals of p>
+        """
+        node = Expand.create(step_name or self._new_name("expand"), self._ref, sets)
+        return self._after(self._pipeline._add(node))
 
     @verb(name="step_name=")
     def union(self: Before[Next_co], *others: Rows, step_name: str | None = None) -> Next_co:

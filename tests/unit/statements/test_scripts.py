@@ -86,6 +86,18 @@ def document(steps: str) -> Graph:
             "  v: {from: 'v:top_n', select: {auction: auction, price: price, change: change}}",
         ),
         (
+            "SELECT shiftleft(b.price, 1) AS p, split_index(string(b.auction), '.', 0) AS part, split_index(i, i, 1) AS q "
+            "FROM (SELECT auction, price, string(price) AS i FROM bid) b",
+            "  'v:query': {from: bid, select: {auction: auction, price: price, i: CAST(price AS STRING)}}\n"
+            "  v: {from: 'v:query', select: {p: 'SHIFTLEFT(price, 1)', part: 'GET(SPLIT(CAST(auction AS STRING), ''\\\\.''), 0)', "
+            "q: 'GET(SPLIT(i, CONCAT(''\\\\Q'', i, ''\\\\E'')), 1)'}}",
+        ),
+        (
+            "SELECT count(*) AS n, hypot(max(price), 1) AS h FROM bid WHERE price > 1",
+            "  v: {from: bid, where: price > 1, aggregate: {n: COUNT(*), aggregate2: MAX(price)}, "
+            "select: {n: n, h: 'HYPOT(aggregate2, 1)'}}",
+        ),
+        (
             "SELECT auction FROM bid UNION ALL SELECT auction FROM click",
             "  'v:query': {from: bid, select: {auction: auction}}\n  'v:query:2': {from: click, select: {auction: auction}}\n"
             "  v: {union: ['v:query', 'v:query:2'], where: 'true'}",
@@ -182,6 +194,11 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
             "`price` is not the event time of the stream",
         ),
         ("CREATE VIEW v AS SELECT nvll(price) AS p FROM bid", "unknown function `nvll`"),
+        ("CREATE VIEW v AS SELECT hypot(price, cost) AS p FROM bid", "unknown column `cost`"),
+        (
+            "CREATE VIEW v AS SELECT split_index(price) AS p FROM bid",
+            "expected 3 arguments of SPLIT_INDEX, got 1",
+        ),
         ("CREATE VIEW v AS SELECT price FROM bid WHERE", "shop.sql:6:44: SQL syntax error"),
         (
             "CREATE SINK out WITH (connector = 'memory')",

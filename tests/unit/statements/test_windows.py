@@ -268,6 +268,14 @@ def test_processing_time_in_a_window_function() -> None:
             "SELECT * FROM SESSION(TABLE bid, DESCRIPTOR(ts), INTERVAL '3' SECOND, INTERVAL '1' SECOND)",
             "sessions have no offset",
         ),
+        (
+            f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY CUBE (window_start, window_end)",
+            "the window of the stream is not in GROUP BY",
+        ),
+        (
+            f"SELECT grouping(price) AS g FROM {TUMBLE} GROUP BY window_start, window_end, CUBE (item)",
+            "`price` is not in GROUP BY",
+        ),
         (f"SELECT count(*) AS n FROM {TUMBLE} GROUP BY item", "the window of the stream is not in GROUP BY"),
     ],
 )

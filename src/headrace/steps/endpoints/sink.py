@@ -55,10 +55,15 @@ class Sink(Node):
         return ()
 
     def write_mode(self, plan: Plan) -> WriteMode:
-        """Return the mode; default: update for a running aggregate, changes for other tables, or append."""
+        """Return the mode; default: update for a running aggregate, changes for other tables, or append.
+
+        A table without the column `change` gives its new rows: old ones could not be told from them.
+        """
         facts = plan.facts(self.input)
-        changes: WriteMode = "changes" if facts.change == "table" else "append"
-        return self.mode or ("update" if facts.keyed else changes)
+        if self.mode is not None or facts.change != "table":
+            return self.mode or ("update" if facts.keyed else "append")
+        is_marked = facts.columns is None or CHANGE in facts.columns
+        return "changes" if is_marked and not facts.keyed else "update"
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         if "sink" not in self.connector.roles:

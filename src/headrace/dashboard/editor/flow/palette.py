@@ -83,6 +83,7 @@ def palette() -> tuple[PaletteItem, ...]:
         _step("Rows", "sql", "SQL", sql="select * from this"),
         _step("Rows", "union", "Union"),
         _step("Rows", "route", "Route"),
+        *_features("Rows"),
         _step("Time and state", "event_time", "Event time"),
         _step("Time and state", "ingestion_time", "Ingestion time", ingestion_time=True),
         _step("Time and state", "processing_time", "Processing time", processing_time=True),
