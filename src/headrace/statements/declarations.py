@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["source", "table", "sink"]
 _KINDS = {"SOURCE": "source", "STREAM": "source", "TABLE": "table", "SINK": "sink"}
+_OF_THE_SHELL = ("EXPLAIN", "DESCRIBE", "DESC", "SHOW", "DROP")
 _EXAMPLE = "such as CREATE SOURCE tx (card STRING, ts TIMESTAMP) WITH (connector = 'kafka', topic = 'tx')"
 
 
@@ -34,6 +35,8 @@ class ColumnDefinition:
     name: Placed
     type: str = ""
     expression: Placed | None = None
+    required: bool = False
+    """True for `NOT NULL`."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,9 @@ def parse_statement(cursor: Cursor) -> Statement:
         return _insert(cursor)
     if cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("("):
         return _query(cursor, where)
+    if (word := cursor.tokens[0].text.upper()) in _OF_THE_SHELL:
+        hint = "use it in `headrace sql`; `headrace explain FILE` describes the steps of a script"
+        cursor.fail(f"{word} is a statement of the shell, not of a script", hint)
     hint = "statements begin with CREATE, INSERT INTO, SELECT or SET"
     return cursor.fail(f"expected a statement, got `{cursor.tokens[0].text}`", hint)
 
@@ -241,13 +247,13 @@ def _column(cursor: Cursor) -> tuple[ColumnDefinition, bool]:
         return ColumnDefinition(name, written, text), False
     if not words:
         cursor.fail(f"the type of column `{name}` is missing", f"such as {name} STRING")
-    cursor.take("NOT", "NULL")
+    required = cursor.take("NOT", "NULL")
     cursor.take("NULL")
     is_key = cursor.take("PRIMARY", "KEY") or cursor.take("KEY")
     cursor.take("NOT", "ENFORCED")
     if cursor.take("COMMENT"):
         cursor.next("a comment")
-    return ColumnDefinition(name, written), is_key
+    return ColumnDefinition(name, written, required=required), is_key
 
 
 def _options(cursor: Cursor) -> dict[str, Placed]:

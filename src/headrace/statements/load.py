@@ -413,29 +413,47 @@ class _ScriptBuilder:
             raise refuse(insert.sink.where, f"unknown sink `{insert.sink}`", hint)
         number = len(self._inserts.setdefault(sink, [])) + 1
         create = self._sinks[sink]
-        if insert.columns and len(insert.columns) < len(create.columns):
-            names = ", ".join(column.name.text for column in create.columns)
-            raise refuse(
-                insert.sink.where, "the INSERT leaves out columns of the sink", f"insert all of {names}"
-            )
+        self._check_columns(insert, create)
         name = f"{sink}_rows" if number == 1 else f"{sink}_rows{number}"
-        columns = [column.text for column in insert.columns] or [
-            column.name.text for column in create.columns
-        ]
+        declared = {column.name.text.lower(): column.name.text for column in create.columns}
+        columns = [declared.get(column.text.lower(), column.text) for column in insert.columns]
+        columns = columns or list(declared.values())
         self._inserts[sink].append(name)
         self._failed.add(sink)
         relation = self._queries.build(name, insert.query, insert.sink.where, positional=bool(columns))
         self._check_rows(create, relation, insert.sink.where)
         self._failed.discard(sink)
+        if insert.columns and relation.columns is None:
+            what = "the columns of the query are unknown, so they cannot be assigned to those of the INSERT"
+            raise refuse(insert.sink.where, what, "name the columns in SELECT")
         if columns and relation.columns is not None:
             if len(columns) != len(relation.columns):
+                counted = "the INSERT names" if insert.columns else "the sink has"
                 raise refuse(
                     insert.sink.where,
-                    f"the sink has {len(columns)} columns, the query {len(relation.columns)}",
+                    f"{counted} {len(columns)} columns, the query {len(relation.columns)}",
                     f"select {', '.join(columns)}",
                 )
-            if list(relation.columns) != columns:
-                self._rename(name, relation, columns, insert.sink.where)
+            missing = _left_out(create, columns)
+            if list(relation.columns) != columns or missing:
+                self._rename(name, relation, columns, insert.sink.where, missing)
+
+    def _check_columns(self, insert: Insert, create: Create) -> None:
+        """Refuse columns that the sink does not have, and a column that is named twice."""
+        known = [column.name.text for column in create.columns]
+        for number, column in enumerate(insert.columns):
+            if known and column.text.lower() not in (name.lower() for name in known):
+                raise refuse(column.where, f"unknown column `{column}`", did_you_mean(column.text, known))
+            if column.text.lower() in (other.text.lower() for other in insert.columns[:number]):
+                raise refuse(column.where, f"the INSERT names `{column}` twice", "remove one")
+        inserted = {column.text.lower() for column in insert.columns}
+        required = {key.text: "a key of the sink" for key in create.key} | {
+            column.name.text: "which is NOT NULL" for column in create.columns if column.required
+        }
+        for name, reason in required.items() if inserted else ():
+            if name.lower() not in inserted:
+                what = f"the INSERT leaves out `{name}`, {reason}"
+                raise refuse(insert.sink.where, what, f"insert a value of {name}")
 
     def _check_rows(self, sink: Create, relation: Relation, where: str) -> None:
         """Refuse rows that replace earlier ones in a sink that would keep all of them."""
@@ -451,13 +469,17 @@ class _ScriptBuilder:
                 "add PRIMARY KEY (column) with the keys of GROUP BY",
             )
 
-    def _rename(self, name: str, relation: Relation, columns: list[str], where: str) -> None:
-        """Give the columns of a query the names that its sink declares."""
+    def _rename(
+        self, name: str, relation: Relation, columns: list[str], where: str, missing: Mapping[str, str]
+    ) -> None:
+        """Give the columns of a query the names that its sink declares; those left out are null."""
         section = self.draft.sections["steps"]
         inner = self.draft.new_name(name, "query")
         section[inner] = section.pop(name)
         pairs = zip(columns, relation.columns or (), strict=True)
-        selected = {to: quote(of) for to, of in pairs} | ({CHANGE: CHANGE} if relation.marked else {})
+        selected = {to: quote(of) for to, of in pairs} | dict(missing)
+        if relation.marked:
+            selected[CHANGE] = CHANGE
         self.draft.add("steps", name, where, {"from": inner, "select": selected})
 
     def _union(self, sink: str, inputs: list[str]) -> str:
@@ -514,6 +536,13 @@ def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
         else:
             result[name] = value
     return result
+
+
+def _left_out(create: Create, columns: list[str]) -> dict[str, str]:
+    """Return a null of its type for each column of a sink that an `INSERT` leaves out."""
+    named = {column.lower() for column in columns}
+    left_out = [c for c in create.columns if c.type and c.name.text.lower() not in named]
+    return {c.name.text: f"cast(null as {_spark_type(c.type)})" for c in left_out}
 
 
 def _spark_type(written: str) -> str:

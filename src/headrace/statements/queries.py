@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import grouping_sets, joins, over, ranks, subqueries, windows
+from headrace.statements import grouping_sets, joins, over, ranks, row_patterns, subqueries, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.relations import WINDOW_BOUNDS, WINDOW_FORMULAS, Relation, quote
@@ -44,8 +44,8 @@ class QueryBuilder:
             DocumentError: the query has no steps that give its rows; with reason and rewrite.
         """
         tokens = tuple(tokens)
-        if any(token.text.upper() == "MATCH_RECOGNIZE" for token in tokens):
-            return self._match_recognize(name, tokens, where)
+        if row_patterns.is_row_pattern(tokens):
+            return row_patterns.build(self, name, tokens, where)
         parsed = parse_query(self.script, tokens)
         return self.query(name, parsed, where, self.catalog, positional=positional)
 
@@ -72,11 +72,6 @@ class QueryBuilder:
 
     def add(self, name: str, where: str, entry: Mapping[str, Any]) -> None:
         self.draft.add("steps", name, where, entry)
-
-    def _match_recognize(self, name: str, tokens: tuple[Token, ...], where: str) -> Relation:
-        text = self.script.text[tokens[0].start : tokens[-1].end + 1]
-        self.add(name, where, {"sql": Placed(text, where)})
-        return Relation(name, None, side_outputs={"late": name})
 
 
 class SelectBuilder:
@@ -467,7 +462,6 @@ class SelectBuilder:
             ("qualify", "QUALIFY"),
             ("sort", "SORT BY"),
             ("cluster", "CLUSTER BY"),
-            ("offset", "OFFSET"),
         ):
             if tree.args.get(key) is not None:
                 raise refuse(self.where, f"{what} is not supported over streams", "use a top-N query")

@@ -14,7 +14,7 @@ from headrace.steps.code.process import process_node, stateful_map_node
 from headrace.steps.expressions import Named, aggregate_expressions, expression_of
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest, LatestOrder
-from headrace.steps.tables.top_n import TopN
+from headrace.steps.tables.top_n import Ties, TopN
 from headrace.streams.over import OverVerb
 from headrace.streams.rows import missing_attribute
 from headrace.streams.signatures import verb
@@ -103,7 +103,7 @@ class KeyedStream(OverVerb):
         return Table(self._pipeline, self._pipeline._add(node))
 
     @verb()
-    def top_n(self, name: str, /, *, n: int, order_by: str) -> Table:
+    def top_n(self, name: str, /, *, n: int, order_by: str, ties: Ties = "rows") -> Table:
         """Keep the first `n` rows of each key: a table with the column `rank`, starting at 1.
 
         A micro-batch emits the ranks that it has changed. Of equal rows, the earlier ones are first. To rank
@@ -113,6 +113,8 @@ class KeyedStream(OverVerb):
             name: the step's name.
             n: the number of rows of each key.
             order_by: Spark SQL text such as `"score desc, name"`.
+            ties: how equal rows are ranked: `"rows"` one after the other; `"rank"` and `"dense_rank"` alike,
+                as in SQL, so that there can be more than `n` rows.
 
         >>> from headrace import Pipeline, connect
         >>> schema = "game string, player string, score int"
@@ -122,7 +124,7 @@ class KeyedStream(OverVerb):
         """
         from headrace.streams.tables import Table
 
-        node = TopN(name, self._ref, self._keys, n, order_by)
+        node = TopN(name, self._ref, self._keys, n, order_by, ties)
         return Table(self._pipeline, self._pipeline._add(node))
 
     @verb()

@@ -28,7 +28,7 @@ STATEFUL = {
     "q15": ["Aggregate"],
     "q16": ["Aggregate"],
     "q17": ["Aggregate"],
-    "q18": ["TopN"],
+    "q18": ["Latest"],
     "q19": ["TopN"],
     "q20": ["TableJoin"],
     "q21": [],

@@ -82,8 +82,7 @@ def document(steps: str) -> Graph:
         (
             "SELECT auction, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY auction ORDER BY price DESC) AS rn FROM bid) "
             "WHERE rn <= 3",
-            "  'v:query': {from: bid, where: 'true'}\n"
-            "  'v:top_n': {from: 'v:query', key_by: auction, top_n: {n: 3, order_by: price desc}}\n"
+            "  'v:top_n': {from: bid, key_by: auction, top_n: {n: 3, order_by: price desc}}\n"
             "  v: {from: 'v:top_n', select: {auction: auction, price: price, change: change}}",
         ),
         (
@@ -185,7 +184,7 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
             "CREATE VIEW v AS SELECT price FROM bid ORDER BY price",
             "a stream has no end, so its rows cannot be sorted",
         ),
-        ("CREATE VIEW v AS SELECT price FROM bid LIMIT 3", "LIMIT without ORDER BY has no end over a stream"),
+        ("CREATE VIEW v AS SELECT price FROM bid LIMIT 0", "no row has a rank below 1"),
         (
             "CREATE VIEW v AS SELECT price, count(*) FROM bid GROUP BY auction",
             "`price` is neither a key of GROUP BY",
@@ -227,10 +226,12 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
         ("CREATE SOURCE x (a INT, WATERMARK FOR b AS b) WITH (connector = 'memory')", "unknown column `b`"),
         ("CREATE SOURCE x (a INT) WITH (connector = 'memory', colour = 'red')", "unknown option `colour`"),
         (
-            "CREATE SINK out (a BIGINT, b INT) WITH (connector = 'memory'); INSERT INTO out (a) SELECT auction FROM bid",
-            "the INSERT leaves out columns of the sink",
+            "CREATE SINK out (a BIGINT, b INT NOT NULL) WITH (connector = 'memory'); "
+            "INSERT INTO out (a) SELECT auction FROM bid",
+            "the INSERT leaves out `b`, which is NOT NULL",
         ),
-        ("DROP VIEW v", "expected a statement, got `DROP`"),
+        ("DROP VIEW v", "DROP is a statement of the shell, not of a script"),
+        ("ALTER VIEW v", "expected a statement, got `ALTER`"),
         ("SET 'speed' = '3'", "unknown setting `speed`"),
         ("CREATE FUNCTION f AS 'm:f'", "functions of Python in queries are not supported"),
         ("CREATE VIEW v AS SELECT 'open FROM bid", "this quote is not closed"),

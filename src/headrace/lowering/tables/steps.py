@@ -47,7 +47,8 @@ def latest_rows(
 def top_rows(frame: DataFrame, keys: Sequence[str], node: TopN, facts: Facts, *, counts: Counts) -> DataFrame:
     """Return the tagged rows of `top_n`."""
     orders = {f"__order{i}": F.expr(expression) for i, (expression, _) in enumerate(node.orders)}
-    declared = _declare(keys, facts, n=node.n, order=[direction for _, direction in node.orders])
+    directions = [direction for _, direction in node.orders]
+    declared = _declare(keys, facts, n=node.n, order=directions, ties=node.ties)
     ready = with_time(frame).withColumns(orders)
     return run_step(ready, kernel(frame.sparkSession).tables.TopNStep, declared, counts)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 from pydantic import Field
 
-from headrace.errors import OptionError
+from headrace.errors import OptionError, require_choice
 from headrace.steps.base import Plan
 from headrace.steps.expression_checks import check_expressions
 from headrace.steps.expressions import describe_keys, names_of, one_line, stable_names
@@ -25,6 +25,7 @@ from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
 from headrace.steps.unrouted import note_stateful
 
 RANK = "rank"
+Ties = Literal["rows", "rank", "dense_rank"]
 _DIRECTION = re.compile(
     r"(?P<expression>.*?)(?:(?<!\s)\s+(?P<words>asc|desc))?(?:(?<!\s)\s+nulls\s+(?P<nulls>first|last))?",
     re.IGNORECASE | re.DOTALL,
@@ -33,10 +34,15 @@ _DIRECTION = re.compile(
 
 @dataclass(frozen=True)
 class TopN(KeyedNode):
-    """A table of the first `n` rows of each key, with the column `rank`; of equal rows, the earlier ones."""
+    """A table of the first `n` rows of each key, with the column `rank`; of equal rows, the earlier ones.
+
+    With `ties="rank"` or `"dense_rank"`, equal rows have the same rank, and all rows of the first `n` ranks
+    are in the table: after two rows of rank 1 the next one has rank 3, or 2 with `dense_rank`.
+    """
 
     n: int
     order_by: str
+    ties: Ties = "rows"
     verb: ClassVar[str] = "top_n"
     accepts_changes = True
     duplicate_hint: ClassVar[str] = (
@@ -50,6 +56,7 @@ class TopN(KeyedNode):
             )
         if not isinstance(self.order_by, str):
             raise OptionError(f"expected text, got {self.order_by!r}", where=f"`{self.name}`: order_by")
+        require_choice(self.ties, Ties, "ties", f"`{self.name}`")
         parse_order(self.order_by)
 
     @property
@@ -70,7 +77,7 @@ class TopN(KeyedNode):
             keyed=False,
             grows=False,
             change="table",
-            table_key=(*names_of(self.keys), RANK),
+            table_key=(*names_of(self.keys), RANK) if self.ties == "rows" else (),
         )
 
     def check(self, plan: Plan) -> Iterator[Finding]:
@@ -85,16 +92,21 @@ class TopN(KeyedNode):
         keys = self.key_text
         if has_retractions(plan.facts(self.input)):
             return StateBound(f"all rows of the table, by {keys}", "the rows of its input")
+        if self.ties != "rows":
+            kept = f"the rows of the first {self.n} ranks for each {keys}, never expired"
+            return StateBound(kept, f"the distinct values of {keys}, and the rows of equal rank")
         return StateBound(f"{self.n} rows for each {keys}, never expired", f"the distinct values of {keys}")
 
     def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
         yield from note_stateful(plan, self)
 
     def description(self) -> list[str]:
-        return [f"first {self.n}", describe_keys(self.keys), f"ordered by {self.order_by}"]
+        ties = f"ranked by {self.ties}" if self.ties != "rows" else ""
+        return [f"first {self.n}", describe_keys(self.keys), f"ordered by {self.order_by}", ties]
 
     def state_fields(self) -> Mapping[str, Any]:
-        return {"keys": stable_names(self.keys), "n": self.n, "order_by": one_line(self.order_by)}
+        ties = {"ties": self.ties} if self.ties != "rows" else {}
+        return {"keys": stable_names(self.keys), "n": self.n, "order_by": one_line(self.order_by), **ties}
 
 
 def parse_order(order_by: str) -> tuple[tuple[str, str], ...]:
@@ -146,6 +158,10 @@ class TopNOptions(DocumentModel):
     )
     order_by: Annotated[SqlText, Expected("columns to order by", "such as score desc")] = Field(
         description="The order of the rows, such as `score desc, name`"
+    )
+    ties: Ties = Field(
+        default="rows",
+        description="How equal rows are ranked: `rows` one after the other, `rank` or `dense_rank` as in SQL",
     )
 
     def check(self) -> None:

@@ -4,7 +4,7 @@ import com.esotericsoftware.kryo.io.Input
 
 import org.apache.spark.sql.catalyst.CatalystTypeConverters.{createToCatalystConverter, createToScalaConverter}
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, UnsafeRow}
+import org.apache.spark.sql.catalyst.expressions.{GenericInternalRow, RowOrdering, UnsafeRow}
 import org.apache.spark.sql.headrace.operators.{Change, RowBytes}
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedOperator, StateView}
 import org.apache.spark.sql.types.StructType
@@ -19,6 +19,10 @@ final class TableView private (step: TableStep) extends StateView(step) {
 
   @transient private lazy val toTable = createToScalaConverter(tableType)
   @transient private lazy val toKey = createToCatalystConverter(keyType)
+  @transient private lazy val order = step match {
+    case top: TopNStep => RowOrdering.create(top.orders, top.rows.stored)
+    case _ => null
+  }
 
   /** The rows of the table, each with its key. */
   def rows(entries: Dataset[Row]): Dataset[Row] = {
@@ -33,8 +37,10 @@ final class TableView private (step: TableStep) extends StateView(step) {
   private def rowsOf(key: Row, bytes: Array[Byte]): Iterable[Array[Any]] = step match {
     case latest: LatestStep => Option(LatestRow.read(bytes, latest.rows.width).row)
         .map(row => latest.rows.values(row))
-    case top: TopNStep => TopRows.read(bytes, top.rows.width).first.zipWithIndex.map { case (entry, place) =>
-        top.rows.values(entry.row) :+ (place + 1)
+    case top: TopNStep =>
+      val first = TopRows.read(bytes, top.rows.width).first
+      first.zip(TopRows.ranks(first, order, top.ties)).map { case (entry, rank) =>
+        top.rows.values(entry.row) :+ rank
       }
     case aggregate: RunningAggregateStep => running(aggregate, key, bytes)
     case _ => Nil

@@ -82,4 +82,33 @@ class TopNSuite extends munit.FunSuite {
       }
     }
   }
+
+  test("with ties, equal rows have the same rank and all of them are kept") {
+    def rows = Seq(("x", 5), ("y", 5), ("z", 4), ("w", 3)).map { case (id, v) => row("a", Some(v), id) }
+    assertEquals(withSigns(topN(2, ties = "rank")(rows: _*)), Seq("+a 1 5 x", "+a 1 5 y"))
+    assertEquals(withSigns(topN(2, ties = "dense_rank")(rows: _*)), Seq("+a 1 5 x", "+a 1 5 y", "+a 2 4 z"))
+  }
+
+  test("random changes give the first ranks of a sorted list") {
+    val random = new Random(5)
+    for (ties <- Seq("rank", "dense_rank"); _ <- 1 to 40) {
+      val top = topN(3, changelog = true, ties = ties)
+      var (table, results) = (Seq.empty[(Int, String)], Seq.empty[String])
+      (1 to 12).foreach { batch =>
+        val changes = Seq.tabulate(random.nextInt(5)) { i =>
+          val gone = table.nonEmpty && random.nextInt(3) == 0
+          val (v, id) = if (gone) table(random.nextInt(table.size)) else (random.nextInt(5), s"$batch.$i")
+          table = if (gone) table.filterNot(_._2 == id) else table :+ ((v, id))
+          change("a", v, id, if (gone) "delete" else "insert")
+        }
+        results ++= withSigns(top(changes: _*))
+        val expected = table.flatMap { case (v, id) =>
+          val better = table.map(_._1).filter(_ > v)
+          val rank = 1 + (if (ties == "rank") better.size else better.distinct.size)
+          if (rank <= 3) Some(s"a $rank $v $id") else None
+        }
+        assertEquals(remaining(results), expected.sorted)
+      }
+    }
+  }
 }
