@@ -23,11 +23,13 @@ object TableRun {
       s"""{"keys": ["k"], "time": "event"$more}"""), "main" -> "k v __change",
     "versions" -> "k v __deleted __sequence __ts")
 
-  def topN(n: Int, changelog: Boolean = false, order: String = "desc", ties: String = "rows"): StepRun = new StepRun(
-    TopNStep(
-      StepRun.frame("k string, v int, id string, __order0 int, __ts timestamp" +
-        (if (changelog) ", __change string" else "")),
-      s"""{"keys": ["k"], "time": "none", "n": $n, "order": ["$order"], "ties": "$ties"}"""), "main" -> "k rank v id __change")
+  def topN(n: Int, changelog: Boolean = false, order: String = "desc", ties: String = "rows"): StepRun =
+    new StepRun(
+      TopNStep(
+        StepRun.frame("k string, v int, id string, __order0 int, __ts timestamp" +
+          (if (changelog) ", __change string" else "")),
+        s"""{"keys": ["k"], "time": "none", "n": $n, "order": ["$order"], "ties": "$ties"}"""),
+      "main" -> "k rank v id __change")
 
   /** A join by `__key0`; `identity` is a column of the left side. */
   def join(at: String, how: String = "inner", where: String = null, more: String = ""): StepRun = {
