@@ -24,7 +24,7 @@ COMPARISONS = (
     "windows",
 )
 """The benchmarks that `make bench` runs."""
-OTHERS = ("detect", "nab")
+OTHERS = ("nab",)
 """Benchmarks that need options or data."""
 
 
