@@ -13,14 +13,9 @@ _NUMBER = f"{_CELL};text-align:right;font-variant-numeric:tabular-nums"
 _FAINT = "opacity:.65"
 
 
-def rows_table(rows: Sequence[Mapping[str, Any]], *, total: int | None = None) -> str:
-    """Return rows as a table; of more than `MOST_ROWS`, the first ones and their number.
-
-    Args:
-        rows: the rows.
-        total: the number of rows if `rows` has only some of them.
-    """
-    count = len(rows) if total is None else total
+def rows_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a table; of more than `MOST_ROWS`, the first ones and their number."""
+    count = len(rows)
     if not rows:
         return f'<span style="{_FAINT}">no rows</span>'
     shown = rows[:MOST_ROWS]
