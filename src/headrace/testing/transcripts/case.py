@@ -19,7 +19,17 @@ from headrace.connectors.files import Files
 from headrace.plan.graph import Graph
 from headrace.steps.endpoints.table import TableReader
 from headrace.streams.pipeline import Pipeline, collecting
-from headrace.testing.transcripts.script import Contents, Expect, Line, Restart, Rows, Rules, Watermark
+from headrace.testing.transcripts.looked_up import move_table_rows
+from headrace.testing.transcripts.script import (
+    Advance,
+    Contents,
+    Expect,
+    Line,
+    Restart,
+    Rows,
+    Rules,
+    Watermark,
+)
 from headrace.testing.transcripts.script_reading import read_script
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose
@@ -72,6 +82,11 @@ class Case:
     def fed(self) -> frozenset[str]:
         """The sources whose watermark is set by the script."""
         return frozenset(name for line in self.script if isinstance(line, Watermark) for name in line.marks)
+
+    @property
+    def moves_clock(self) -> bool:
+        """True if the script moves the clock; otherwise it moves by itself where time matters."""
+        return any(isinstance(line, Advance) for line in self.script)
 
     @property
     def partitioned(self) -> frozenset[str]:
@@ -186,6 +201,8 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
             _pipeline(case["pipeline"], pipeline, file, name)._plan(), case["pipeline"], file
         )
     lines = read_script(case["script"], graph)
+    if source == "sql":
+        lines = move_table_rows(lines, graph)
     through = read_word(case["through"], ("any", "spark")) if "through" in case else "any"
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
 

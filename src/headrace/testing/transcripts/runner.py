@@ -171,7 +171,7 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
         for index, line in enumerate(case.script):
             where = line.where
             apply_line(line, run, kill=case.kills_in(index))
-            if isinstance(line, Expect) and (failure := _compare(line, case, run)):
+            if isinstance(line, Expect) and (failure := _compare_waiting(line, case, run)):
                 return failure
         return _find_uncompared(case, run) or (_batch(case, run) if batch else "")
     except Exception as error:  # any exception fails this case only
@@ -179,6 +179,16 @@ def _failure(case: Case, spark: SparkSession, batch: bool) -> str:
     finally:
         if run is not None:
             run.close()
+
+
+def _compare_waiting(line: Expect, case: Case, run: SparkRun | KernelRun) -> str:
+    """Compare the rows of a line; whole contents may need time to pass without rows."""
+    failure = _compare(line, case, run)
+    if failure and isinstance(line, Contents) and isinstance(run, SparkRun) and not run.ended:
+        for _ in run.wait():
+            if not (failure := _compare(line, case, run)):
+                break
+    return failure
 
 
 def _compare(line: Expect, case: Case, run: SparkRun | KernelRun) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,13 @@ if TYPE_CHECKING:
     from headrace.yaml.positions import Value
 
 
+_SECOND = 1_000_000
+_WAIT = 60 * _SECOND
+"""How long a comparison waits for rows that the clock releases."""
+_RESTART = 15 * _SECOND
+"""How long a restart takes."""
+
+
 class Killed(Exception):  # noqa: N818 - not an error: requested by a script
     """Raised where the script kills the run."""
 
@@ -50,6 +57,7 @@ class SparkRun:
         self._graph = with_outputs(case.graph, tuple(dict.fromkeys([*case.outputs, *also])))
         self._directory = Path(tempfile.mkdtemp(prefix="headrace-", dir=_quick_directory()))
         self._clock = Clock(self.session)
+        self._runs_clock = bool(self._graph.of(ClockTime)) and not case.moves_clock
         self._partitioned = case.partitioned
         self._feeds = {source.name: Input(self.session, source) for source in self._graph.of(Source)}
         self.collectors = {sink.name: Collector(sink.mode) for sink in self._graph.sinks}
@@ -62,6 +70,7 @@ class SparkRun:
             if node.name in case.rule_steps
         }
         self._killed = False
+        self.ended = False
         self._dropped: dict[tuple[str, int], int] = {}
         self._missed = 0
         self._queries: list[PlannedQuery] = []
@@ -113,18 +122,37 @@ class SparkRun:
         self._heartbeats.tick()
         self._run_batches()
 
+    def wait(self) -> Iterator[None]:
+        """Let time pass without rows; yields whenever there may be new results.
+
+        The watermark passes the newest rows by a millisecond, then the clock moves by seconds. What the
+        script moves itself stays as it is.
+        """
+        self._heartbeats.pass_newest_rows()
+        self._run_batches()
+        yield
+        for _ in range(_WAIT // _SECOND if self._runs_clock else 0):
+            self.advance(_SECOND)
+            yield
+
     def restart(self) -> None:
-        """Kill the run and restart it from its checkpoint."""
+        """Kill the run and restart it from its checkpoint.
+
+        In processing time a restart takes a while, unless the script moves the clock.
+        """
         was_killed, self._killed = self._killed, False
         self._missed = self.missed_windows
         self._stop()
         self._heartbeats.close()  # a new process has only the checkpoint
         self._start()
+        if self._runs_clock:
+            self.advance(_RESTART)
         if was_killed:
             self._run_batches()
 
     def end(self) -> None:
         """End the input."""
+        self.ended = True
         self._heartbeats.end()
         self._run_batches()
         if any(planned.uses_clock for planned in self._queries):
