@@ -73,8 +73,11 @@ class Lowering:
         self.persists_results = False
         """True to persist the results of functions, because several sinks of an epoch read them."""
         self._persisted: list[DataFrame] = []
+        self.sets_event_time = True
+        """False below a step that sets the time of a clock: Spark accepts one watermark in a query."""
         self._raw = dict(raw or {})
         self._frames = dict(frames or {})
+        self._known = (dict(self._raw), dict(self._frames))
         self._on_output = on_output
 
     def with_frames(self, frames: Mapping[Ref, DataFrame]) -> Lowering:
@@ -84,6 +87,16 @@ class Lowering:
             self.spark, self.graph, self.inputs, raw=self._raw, frames=known, on_output=self._on_output
         )
         other.persists_results, other._persisted = self.persists_results, self._persisted
+        return other
+
+    def without_event_time(self) -> Lowering:
+        """Return a copy whose rows have event time as an ordinary column."""
+        raw, frames = self._known
+        other = Lowering(
+            self.spark, self.graph, self.inputs, raw=raw, frames=frames, on_output=self._on_output
+        )
+        other.persists_results, other._persisted = self.persists_results, self._persisted
+        other.sets_event_time = False
         return other
 
     def frame(self, ref: Ref) -> DataFrame:

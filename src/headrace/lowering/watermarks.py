@@ -136,7 +136,7 @@ class Heartbeats:
             self._time.PartitionWatermark.tick(self._name(step))
 
     def pass_newest_rows(self) -> None:
-        """Advance the watermarks that rows move by a millisecond, so that rows at the watermark are complete."""
+        """Advance the watermarks that rows move by a millisecond, which completes rows at the watermark."""
         for step in self._delays.keys() - self._fixed:
             text = self._time.PartitionWatermark.slowest(self._name(step))
             if text is not None and (millis := json.loads(text)["millis"]) is not None:

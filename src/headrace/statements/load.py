@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,8 @@ _NOT_NULL = re.compile(r"\s+not\s+null\b", re.IGNORECASE)
 """A constraint inside a type, which schemas do not have."""
 _PRECISION = re.compile(r"\b(timestamp|timestamp_ltz|timestamp_ntz)\s*\(\s*\d\s*\)", re.IGNORECASE)
 """Flink's timestamps have a number of digits; Spark's always have six."""
+_CHANGELOGS = ("true", "retract", "false")
+"""The values of the option `changelog`."""
 _SETTINGS = ("name",)
 _SOURCE_KEYS = ("format", "on_error")
 
@@ -89,9 +91,14 @@ def loads_code(text: str, *, file: str = "<sql>") -> bool:
 
 
 def from_text(
-    text: str, *, file: str = "<sql>", name: str = "", environment: Mapping[str, str] | None = None
+    text: str,
+    *,
+    file: str = "<sql>",
+    name: str = "",
+    environment: Mapping[str, str] | None = None,
+    retracting: Collection[str] = (),
 ) -> Graph:
-    """Read a plan from SQL statements.
+    """Read a plan from SQL statements; `retracting` are tables with `changelog = 'retract'`.
 
     >>> graph = from_text(\"\"\"
     ...     CREATE SOURCE words (word STRING) WITH (connector = 'memory');
@@ -103,7 +110,7 @@ def from_text(
     Raises:
         DocumentError: a statement is invalid; every error has line and column.
     """
-    return declare(text, file=file, name=name, environment=environment).graph
+    return declare(text, file=file, name=name, environment=environment, retracting=retracting).graph
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,7 @@ def declare(
     name: str = "",
     environment: Mapping[str, str] | None = None,
     unused_sinks: bool = False,
+    retracting: Collection[str] = (),
 ) -> Declared:
     """Read a script, whose relations a shell completes and describes.
 
@@ -130,6 +138,7 @@ def declare(
         name: the name of the pipeline if the script has none.
         environment: the variables; default: the environment of the process.
         unused_sinks: accept sinks that nothing is written to, and a script without sources.
+        retracting: the tables that are read as if `changelog` were `retract`.
 
     Raises:
         DocumentError: a statement is invalid; every error has line and column.
@@ -138,7 +147,7 @@ def declare(
     variables = accepted_environment() if environment is None else environment
     script = Script(text, file)
     try:
-        builder = _ScriptBuilder(script, name, unused_sinks=unused_sinks)
+        builder = _ScriptBuilder(script, name, unused_sinks=unused_sinks, retracting=retracting)
         for tokens in split_statements(script):
             builder.attempt(Cursor(script, tokens))
         builder.finish()
@@ -160,12 +169,15 @@ def declare(
 class _ScriptBuilder:
     """Adds the statements of a script to its document."""
 
-    def __init__(self, script: Script, name: str, *, unused_sinks: bool = False) -> None:
+    def __init__(
+        self, script: Script, name: str, *, unused_sinks: bool = False, retracting: Collection[str] = ()
+    ) -> None:
         self.draft = Draft()
         self.name = name
         self.unused: list[tuple[str, str, Value]] = []
         """The sinks that nothing is written to, if they are accepted: name, place and entry."""
         self._accepts_unused = unused_sinks
+        self._retracting = frozenset(retracting)
         self._script = script
         self._catalog: dict[str, Relation] = {}
         self._sinks: dict[str, Create] = {}
@@ -326,7 +338,8 @@ class _ScriptBuilder:
         if computed:
             ref = self.draft.new_name(name, "with_columns")
             self.draft.add("steps", ref, where, {"from": name, "with_columns": computed, **changes})
-        if create.key and (is_table or delivered):
+        retracts = self._retracts(create)
+        if create.key and (is_table or delivered) and not retracts:
             keys = [key.text for key in create.key]
             latest = self.draft.new_name(name, "latest")
             self.draft.add("steps", latest, where, {"from": ref, "key_by": keys, "latest": {}})
@@ -339,7 +352,7 @@ class _ScriptBuilder:
             clock=clock,
             changes="table" if is_table else "none",
             marked=is_table,
-            key=tuple(key.text for key in create.key),
+            key=() if retracts else tuple(key.text for key in create.key),
             types={c.name.text: _NOT_NULL.sub("", c.type) for c in create.columns if c.type},
             lookup=lookup,
             side_outputs={"dead_letters": name},
@@ -396,12 +409,20 @@ class _ScriptBuilder:
         """Return True if the rows of a source are changes.
 
         Raises:
-            DocumentError: the option `changelog` has another value than true or false.
+            DocumentError: the option `changelog` has an unknown value.
         """
         option = create.options.get("changelog")
-        if option is not None and option.text.lower() not in ("true", "false"):
-            raise refuse(option.where, f"expected 'true' or 'false', got '{option}'", "changelog = 'true'")
-        return option is not None and option.text.lower() == "true"
+        if option is not None and option.text.lower() not in _CHANGELOGS:
+            hint = "changelog = 'true', or 'retract' if each change names the row that it removes"
+            raise refuse(option.where, f"expected {', '.join(_CHANGELOGS)}, got '{option}'", hint)
+        return option is not None and option.text.lower() != "false"
+
+    def _retracts(self, create: Create) -> bool:
+        """Return True if changes are applied as they are: rows that are removed are in the changes."""
+        option = create.options.get("changelog")
+        if option is None or option.text.lower() == "false":
+            return False
+        return option.text.lower() == "retract" or create.name.text in self._retracting
 
     # Sinks
 

@@ -41,12 +41,13 @@ def _frame_source(node: FrameSource, lowering: Lowering) -> DataFrame:
 
 @lower.register(EventTime)
 def _event_time(node: EventTime, lowering: Lowering) -> DataFrame:
-    return _add_time(node, lowering, lowering.frame(node.input).drop(TIME))
+    frame = lowering.frame(node.input).drop(TIME)
+    return _add_time(node, lowering, frame) if lowering.sets_event_time else frame
 
 
 @lower.register(ClockTime)
 def _clock_time(node: ClockTime, lowering: Lowering) -> DataFrame:
-    frame = lowering.frame(node.input).drop(TIME)
+    frame = lowering.without_event_time().frame(node.input).drop(TIME)
     return _add_time(node, lowering, frame.withColumn(node.column, F.current_timestamp()))
 
 

@@ -30,7 +30,7 @@ from headrace.testing.transcripts.script import (
     Rules,
     Watermark,
 )
-from headrace.testing.transcripts.script_reading import read_script
+from headrace.testing.transcripts.script_reading import read_script, retracting_sources
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose
 from headrace.yaml.positions import Fields, Scalar, Value, from_plain
@@ -195,7 +195,7 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
     if source == "sql":
-        graph = _sql_pipeline(case["sql"], name)._plan()
+        graph = _sql_pipeline(case["sql"], name, retracting_sources(case["script"]))._plan()
     else:
         graph = _find_tables(
             _pipeline(case["pipeline"], pipeline, file, name)._plan(), case["pipeline"], file
@@ -207,9 +207,10 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
 
 
-def _sql_pipeline(value: Value, name: str) -> Pipeline:
+def _sql_pipeline(value: Value, name: str, retracting: frozenset[str]) -> Pipeline:
     text = read_value(value, expected="SQL statements")
-    return Pipeline._from_graph(statements.from_text(text, file=f"{value.where}: sql", name=_slug(name)))
+    graph = statements.from_text(text, file=f"{value.where}: sql", name=_slug(name), retracting=retracting)
+    return Pipeline._from_graph(graph)
 
 
 def _slug(name: str) -> str:

@@ -10,6 +10,7 @@ from headrace.errors import did_you_mean
 from headrace.plan.graph import Graph
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
+from headrace.steps.facts import CHANGE
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.rows.event_time import EventTime
 from headrace.testing.transcripts.script import (
@@ -52,6 +53,27 @@ def read_script(value: Value, graph: Graph) -> tuple[Line, ...]:
     _check_order([line for line in lines if line is not None], errors)
     errors.raise_any()
     return tuple(line for line in lines if line is not None)
+
+
+def retracting_sources(value: Value) -> frozenset[str]:
+    """Return the sources whose rows in a script include the old row of an update.
+
+    Such changes name every row that they remove, so they are applied as they are, whatever the key.
+    """
+    lines = value.items if isinstance(value, Items) else ()
+    inputs = [line["rows"] for line in lines if isinstance(line, Fields) and "rows" in line]
+    return frozenset(
+        name
+        for source_rows in inputs
+        if isinstance(source_rows, Fields)
+        for name in source_rows
+        if isinstance(rows := source_rows[name], Items) and any(map(_is_old_row, rows.items))
+    )
+
+
+def _is_old_row(row: Value) -> bool:
+    change = row.get(CHANGE) if isinstance(row, Fields) else None
+    return isinstance(change, Scalar) and change.text == "update_before"
 
 
 def _line(value: Value, graph: Graph, errors: ErrorCollector) -> Line:
