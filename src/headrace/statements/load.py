@@ -325,7 +325,8 @@ class _ScriptBuilder:
         time = self._event_time(create, names)
         is_table = create.kind == "table"
         if is_table and not create.key and not self._is_changelog(create):
-            raise refuse(where, f"the table `{name}` has no key", "add PRIMARY KEY (column)")
+            hint = "add PRIMARY KEY (column), or write CREATE SOURCE for a stream"
+            raise refuse(where, f"the table `{name}` has no key", hint)
         for key in create.key:
             if key.text.lower() not in (known.lower() for known in names):
                 raise refuse(key.where, f"unknown key column `{key}`", did_you_mean(key.text, names))
@@ -392,7 +393,10 @@ class _ScriptBuilder:
         options = dict(create.options)
         kind = options.pop("connector", None)
         if kind is None:
-            raise refuse(create.name.where, f"`{create.name}` has no connector", "add connector = 'kafka'")
+            hint = "add connector = 'kafka'"
+            if "kafka_topic" in options:  # ksqlDB
+                hint = "write connector = 'kafka', topic = '...', format = 'json' for the options of ksqlDB"
+            raise refuse(create.name.where, f"`{create.name}` has no connector", hint)
         try:
             connector(kind.text)
         except OptionError as error:

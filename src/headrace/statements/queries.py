@@ -12,6 +12,7 @@ from headrace.sql.shape import is_aggregate
 from headrace.statements import grouping_sets, joins, over, ranks, row_patterns, subqueries, windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
+from headrace.statements.foreign_functions import refused_function
 from headrace.statements.relations import WINDOW_BOUNDS, WINDOW_FORMULAS, Relation, quote
 from headrace.statements.scope import Scope
 from headrace.statements.syntax import Emit, Select, parse_query
@@ -19,6 +20,10 @@ from headrace.statements.tokens import Script
 from headrace.steps.facts import CHANGE
 
 _GROUP = "use GROUP BY instead"
+_REWRITES = {
+    "EXCEPT": "select the rows WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.id = a.id)",
+    "INTERSECT": "select the rows WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id)",
+}
 _ROW_COUNTS = ("row_count", "row_count_2")
 _STALE = "a pane that no longer satisfies the condition would leave an earlier one in the results"
 
@@ -47,6 +52,14 @@ class QueryBuilder:
         if row_patterns.is_row_pattern(tokens):
             return row_patterns.build(self, name, tokens, where)
         parsed = parse_query(self.script, tokens)
+        if (refused := refused_function(parsed.tree)) is not None:
+            call, rewrite = refused
+            place = Scope.of("", Relation("", ()), where).place_of(call)
+            raise refuse(
+                place, f"the function `{call.name}` of Azure Stream Analytics is not supported", rewrite
+            )
+        for column in parsed.times:
+            self._check_time(column)
         return self.query(name, parsed, where, self.catalog, positional=positional)
 
     def query(
@@ -69,6 +82,12 @@ class QueryBuilder:
                 )
         builder = SelectBuilder(self, name, where, known, positional=positional)
         return builder.build(tree, query.emit)
+
+    def _check_time(self, column: Placed) -> None:
+        """Refuse `TIMESTAMP BY` with a column that is the event time of no stream."""
+        if not any(relation.is_time(column.text) for relation in self.catalog.values()):
+            hint = f"declare it at the source: WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND"
+            raise refuse(column.where, f"`{column}` is not the event time of a stream", hint)
 
     def add(self, name: str, where: str, entry: Mapping[str, Any]) -> None:
         self.draft.add("steps", name, where, entry)
@@ -105,7 +124,7 @@ class SelectBuilder:
             raise refuse(
                 self.where,
                 f"{kind} compares whole tables, which a stream never has",
-                "use joins with how: semi or anti, or distinct",
+                _REWRITES[kind],
             )
         self._refuse_clauses(tree)
         if (ranked := ranks.find_ranked(tree)) is not None:
@@ -533,10 +552,12 @@ class _Results:
         """
         from sqlglot import expressions as exp
 
+        wrapped = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup)
+
         def replace_part(part: exp.Expr) -> str | None:
             if (formula := self._grouping.formula(part, self._scope)) is not None:
                 return formula
-            if isinstance(part, exp.Filter) or is_aggregate(part):
+            if isinstance(part, wrapped) or is_aggregate(part):
                 return self._aggregate(part, name if part.parent is None else "")
             if isinstance(part, exp.Column):
                 keys = ", ".join(f"`{key}`" for key, _ in self._grouping.keys) or "none"

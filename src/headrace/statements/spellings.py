@@ -1,7 +1,8 @@
 """Words of ksqlDB and Azure Stream Analytics for joins with bounds of event times.
 
 ksqlDB writes `JOIN b WITHIN 10 SECONDS ON ...`, which becomes a condition `within(...)`; Azure writes
-`DATEDIFF(second, a, b) BETWEEN 0 AND 10` over the streams themselves.
+`DATEDIFF(second, a, b) BETWEEN 0 AND 10` over the streams themselves. Their other clauses are in
+`foreign_clauses`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import DocumentError, Problem
 from headrace.sql.parsing import describe_fault
+from headrace.statements.declarations import Placed
+from headrace.statements.foreign_clauses import translate_clauses
+from headrace.statements.foreign_functions import translate_bounds, translate_functions
 from headrace.statements.spellings import move_within
 from headrace.statements.tokens import Cursor, Script
 
@@ -49,6 +52,8 @@ class Select:
     tree: exp.Query
     emit: Emit
     tokens: tuple[Token, ...]
+    times: tuple[Placed, ...] = ()
+    """The columns that `TIMESTAMP BY` names."""
 
 
 def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
@@ -65,6 +70,9 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
         what = f"expected a query, got `{tokens[0].text}`"
         raise DocumentError([Problem(script.place(tokens[0]), what, "such as SELECT * FROM tx")])
     body, emit = _split_emit(script, list(tokens))
+    body, clauses = translate_clauses(script, body)
+    if clauses.lateness is not None and emit.lateness is None:
+        emit = replace(emit, where=emit.where or script.place(tokens[0]), lateness=clauses.lateness)
     words = _prepare(script, move_within(script, _move_keys(body)))
     try:
         trees = Dialect.get_or_raise("spark").parser().parse(words, script.text)
@@ -76,7 +84,11 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
     if not isinstance(tree, exp.Query):
         where = script.place(tokens[0])
         raise DocumentError([Problem(where, "expected a query", "such as SELECT * FROM tx")])
-    return Select(tree, emit, tuple(body))
+    translated = translate_functions(tree)
+    assert isinstance(translated, exp.Query)
+    if clauses.windowed:
+        translate_bounds(translated)
+    return Select(translated, emit, tuple(body), clauses.times)
 
 
 def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
@@ -150,13 +162,14 @@ def _split_emit(script: Script, tokens: list[Token]) -> tuple[list[Token], Emit]
         if depth == 0 and number and token.text.upper() == "EMIT" and script.text[token.start] not in "`'\"":
             cursor = Cursor(script, tokens)
             cursor.position = number + 1
-            return tokens[:number], _emit(cursor, script.place(token))
+            emit = _emit(cursor, script.place(token))
+            return [*tokens[:number], *cursor.tokens[cursor.position :]], emit
     return tokens, Emit()
 
 
 def _emit(cursor: Cursor, where: str) -> Emit:
     emit = Emit(where)
-    while cursor.current is not None:
+    while cursor.current is not None and not cursor.peek("LIMIT"):  # of ksqlDB: EMIT CHANGES LIMIT 5
         if cursor.take("ON", "WINDOW", "CLOSE") or cursor.take("FINAL"):
             continue
         if cursor.take("CHANGES"):
