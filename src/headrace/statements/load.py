@@ -588,9 +588,14 @@ def _is_clock(expression: str) -> bool:
 
 
 def _expression(text: str) -> Any:
+    """Return an expression as a tree; None if its syntax is wrong."""
     from sqlglot import parse_one
+    from sqlglot.errors import ParseError
 
-    return parse_one(text, dialect="spark")
+    try:
+        return parse_one(text, dialect="spark")
+    except ParseError:
+        return None
 
 
 def _default_name(path: Path) -> str:

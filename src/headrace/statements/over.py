@@ -281,7 +281,7 @@ class _Planner:
             return Frame("range", float(start.name) if "." in start.name else int(start.name))
         length = interval_length(start)
         if length is None:
-            raise refuse(place, f"expected an interval, got `{start.sql()}`", "such as INTERVAL '1' HOUR")
+            raise refuse(place, f"expected an interval, got {_quoted(start)}", "such as INTERVAL '1' HOUR")
         return Frame("range", duration_text(length))
 
     def _is_frameless(self, node: exp.Window) -> bool:
@@ -301,8 +301,12 @@ def _is_whole(spec: exp.WindowSpec) -> bool:
 
 def _whole_number(start: Any, place: str) -> int:
     if not isinstance(start, _expressions().Literal) or not start.name.isdigit():
-        raise refuse(place, f"expected a number of rows, got `{start.sql()}`", "such as ROWS 2 PRECEDING")
+        raise refuse(place, f"expected a number of rows, got {_quoted(start)}", "such as ROWS 2 PRECEDING")
     return int(start.name)
+
+
+def _quoted(start: Any) -> str:
+    return "nothing" if start is None else f"`{start.sql()}`"
 
 
 def _function(node: exp.Window) -> str:

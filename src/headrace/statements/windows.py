@@ -352,6 +352,8 @@ def _group_window(
     if name in _AZURE:
         kind = _AZURE[name]
         lengths = _azure_lengths(arguments, place)
+        if kind == "hop" and len(lengths) < 2:
+            raise refuse(place, "expected a unit, a size and a hop", "such as HoppingWindow(second, 10, 5)")
         if kind == "hop":
             lengths = [lengths[1], lengths[0], *lengths[2:]]
         return _spec(kind, lengths[:2] if kind == "hop" else lengths[:1], place), source.relation
@@ -406,7 +408,7 @@ def _length(node: exp.Expr, place: str) -> int:
 def _azure_lengths(arguments: list[exp.Expr], place: str) -> list[int]:
     from headrace.statements.durations import length_of
 
-    unit = arguments[0].name or arguments[0].sql()
+    unit = arguments[0].name or arguments[0].sql() if arguments else ""
     lengths = [length_of(f"{item.name} {unit}") for item in arguments[1:]]
     if not lengths or None in lengths:
         raise refuse(place, "expected a unit and numbers", "such as TumblingWindow(second, 10)")
