@@ -121,11 +121,10 @@ class SelectBuilder:
             return self._union(tree)
         if not isinstance(tree, exp.Select):
             kind = type(tree).__name__.upper()
-            raise refuse(
-                self.where,
-                f"{kind} compares whole tables, which a stream never has",
-                _REWRITES[kind],
-            )
+            if kind not in _REWRITES:
+                raise refuse(self.where, "expected SELECT", "such as SELECT * FROM tx")
+            what = f"{kind} compares whole tables, which a stream never has"
+            raise refuse(self.where, what, _REWRITES[kind])
         self._refuse_clauses(tree)
         if (ranked := ranks.find_ranked(tree)) is not None:
             return ranks.build(self, tree, ranked)

@@ -141,6 +141,161 @@ def test_joins_of_ksqldb_and_azure_have_bounds_of_event_times(join: str, within:
     assert dict(script(query).nodes) == dict(document(BOUNDED.replace("WITHIN", within)).nodes)
 
 
+@pytest.mark.parametrize(
+    ("query", "own"),
+    [
+        (
+            "SELECT auction, windowstart AS s, count(*) AS n FROM bid WINDOW TUMBLING (SIZE 10 SECONDS, GRACE PERIOD 1 HOUR) "
+            "GROUP BY auction EMIT FINAL",
+            "SELECT auction, window_start AS s, count(*) AS n FROM bid GROUP BY auction, tumble(ts, INTERVAL '10' SECOND) "
+            "EMIT LATENESS INTERVAL '1' HOUR",
+        ),
+        (
+            "SELECT auction, windowend AS e FROM bid WINDOW HOPPING (SIZE 10 SECONDS, RETENTION 7 DAYS, ADVANCE BY 5 SECONDS) "
+            "WHERE price > 1 GROUP BY auction HAVING count(*) > 2",
+            "SELECT auction, window_end AS e FROM bid WHERE price > 1 "
+            "GROUP BY auction, hop(ts, INTERVAL '5' SECOND, INTERVAL '10' SECOND) HAVING count(*) > 2",
+        ),
+        (
+            "SELECT count(*) AS n FROM bid WINDOW SESSION (1 MINUTE) EMIT CHANGES",
+            "SELECT count(*) AS n FROM bid GROUP BY session(ts, INTERVAL '1' MINUTE) EMIT CHANGES",
+        ),
+        ("SELECT auction FROM bid EMIT CHANGES LIMIT 5", "SELECT auction FROM bid LIMIT 5"),
+        (
+            "SELECT auction FROM bid TIMESTAMP BY ts WHERE price > 1",
+            "SELECT auction FROM bid WHERE price > 1",
+        ),
+        (
+            "SELECT auction, latest_by_offset(price) AS l, earliest_by_offset(price) AS e, topk(price, 2) AS t, "
+            "topkdistinct(price, 2) AS d, count_distinct(price) AS n FROM bid GROUP BY auction",
+            "SELECT auction, last(price) IGNORE NULLS AS l, first(price) IGNORE NULLS AS e, "
+            "slice(sort_array(collect_list(price), false), 1, 2) AS t, "
+            "slice(sort_array(collect_set(price), false), 1, 2) AS d, count(DISTINCT price) AS n FROM bid GROUP BY auction",
+        ),
+        (
+            "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY price) AS p, percentile_cont(0.9) WITHIN GROUP "
+            "(ORDER BY price DESC) AS q FROM bid",
+            "SELECT percentile(price, 0.9) AS p, percentile(price, 1 - 0.9) AS q FROM bid",
+        ),
+    ],
+)
+def test_clauses_and_functions_of_other_systems_are_steps(query: str, own: str) -> None:
+    assert script(f"CREATE VIEW v AS {query};") == script(f"CREATE VIEW v AS {own};")
+
+
+@pytest.mark.parametrize(
+    ("query", "problem", "hint"),
+    [
+        (
+            "SELECT * FROM bid TIMESTAMP BY price",
+            "6:49: `price` is not the event time of a stream",
+            "WATERMARK FOR price AS price",
+        ),
+        (
+            "SELECT auction FROM bid WINDOW HOPPING (SIZE 5 SECONDS) GROUP BY auction",
+            "expected SIZE and ADVANCE of the window",
+            "HOPPING (SIZE 10 SECONDS, ADVANCE BY 5 SECONDS)",
+        ),
+        (
+            "SELECT auction FROM bid WINDOW TUMBLING (SIZE five) GROUP BY auction",
+            "expected a length of the window, got `five`",
+            "WINDOW TUMBLING (SIZE 10 SECONDS)",
+        ),
+        (
+            "SELECT auction FROM bid WINDOW TUMBLING (SIZE 5 SECONDS; GROUP BY auction",
+            "expected , or ) after a length of the window",
+            "WINDOW TUMBLING (SIZE 10 SECONDS)",
+        ),
+        (
+            "SELECT * FROM (SELECT auction FROM bid WINDOW TUMBLING (SIZE 5 SECONDS) GROUP BY auction)",
+            "6:57: WINDOW of ksqlDB in a subquery is not supported",
+            "write FROM TUMBLE(TABLE x",
+        ),
+        (
+            "SELECT * FROM bid PARTITION BY auction",
+            "6:36: PARTITION BY of a whole stream is not supported",
+            "leave it out",
+        ),
+        (
+            "SELECT lag(price) OVER (PARTITION BY auction LIMIT DURATION(hour, 1)) AS p FROM bid",
+            "6:63: LIMIT DURATION of Azure Stream Analytics is not supported",
+            "write OVER (PARTITION BY k ORDER BY ts)",
+        ),
+        (
+            "SELECT auction FROM bid GROUP BY auction, SlidingWindow(second, 10)",
+            "the function `SlidingWindow` of Azure Stream Analytics is not supported",
+            "RANGE BETWEEN INTERVAL '10' SECOND PRECEDING",
+        ),
+        (
+            "SELECT TopOne() OVER (ORDER BY price DESC) AS best FROM bid GROUP BY TumblingWindow(second, 10)",
+            "the function `TopOne` of Azure Stream Analytics is not supported",
+            "ROW_NUMBER() OVER (PARTITION BY window_start, window_end",
+        ),
+        (
+            "SELECT auction FROM bid EXCEPT SELECT auction FROM click",
+            "EXCEPT compares whole tables",
+            "NOT EXISTS",
+        ),
+        (
+            "SELECT auction FROM bid INTERSECT SELECT auction FROM click",
+            "INTERSECT compares whole tables",
+            "EXISTS",
+        ),
+        (
+            "SELECT auction FROM bid GROUP BY auction, HoppingWindow(second, 5)",
+            "expected a unit, a size and a hop",
+            "HoppingWindow(second, 10, 5)",
+        ),
+        (
+            "SELECT sum(price) OVER (PARTITION BY auction ORDER BY ts ROWS BETWEEN AND CURRENT ROW) AS s FROM bid",
+            "expected a number of rows, got nothing",
+            "such as ROWS 2 PRECEDING",
+        ),
+    ],
+)
+def test_what_other_systems_have_and_streams_have_not_is_refused_with_a_rewrite(
+    query: str, problem: str, hint: str
+) -> None:
+    with pytest.raises(DocumentError) as caught:
+        script(f"CREATE VIEW v AS {query}")
+    assert problem in str(caught.value)
+    assert hint in str(caught.value).partition("hint: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem", "hint"),
+    [
+        (
+            "CREATE STREAM s (a INT) WITH (kafka_topic = 't', value_format = 'json')",
+            "`s` has no connector",
+            "topic",
+        ),
+        ("CREATE TABLE t (a INT) WITH (connector = 'memory')", "the table `t` has no key", "CREATE SOURCE"),
+        (
+            "CREATE TABLE t (a INT) WITH (connector = 'memory', changelog = 'maybe')",
+            "expected true, retract, false, got 'maybe'",
+            "'retract' if each change names the row that it removes",
+        ),
+        (
+            "CREATE SOURCE s (a TIMESTAMP, WATERMARK FOR a AS a - + OVER) WITH (connector = 'memory')",
+            "expected the column, or the column minus an interval",
+            "WATERMARK FOR a AS a",
+        ),
+    ],
+)
+def test_declarations_that_are_refused_have_a_rewrite(statement: str, problem: str, hint: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        script(statement)
+    assert problem in str(caught.value)
+    assert hint in str(caught.value).partition("hint: ")[2]
+
+
+def test_changes_that_retract_are_applied_as_they_are() -> None:
+    table = "CREATE TABLE t (a INT, b INT, PRIMARY KEY (a)) WITH (connector = 'memory', changelog = '{}');"
+    assert "t:latest" in script(table.format("true")).nodes
+    assert "t:latest" not in script(table.format("retract")).nodes
+
+
 def test_a_table_as_query_of_ksqldb_is_a_view() -> None:
     query = "AS SELECT auction FROM bid WHERE price > 5;"
     assert dict(script(f"CREATE STREAM v {query}").nodes) == dict(script(f"CREATE VIEW v {query}").nodes)
