@@ -102,6 +102,7 @@ def _columns(split: SplitStatement | None, relation: Relation) -> tuple[str, ...
     """Return the columns of the query over the matches; None if only the plan knows them."""
     from sqlglot import ErrorLevel, parse_one
     from sqlglot import expressions as exp
+    from sqlglot.errors import ParseError
 
     if split is None:
         return None
@@ -113,7 +114,10 @@ def _columns(split: SplitStatement | None, relation: Relation) -> tuple[str, ...
         *(clause.partition_by if clause.rows == "one" else own or ()),
         *(name for name, _ in clause.measures),
     )
-    tree = parse_one(split.rest, dialect="spark", error_level=ErrorLevel.IGNORE)
+    try:
+        tree = parse_one(split.rest, dialect="spark", error_level=ErrorLevel.IGNORE)
+    except ParseError:  # reported by the check of the step
+        return None
     if not isinstance(tree, exp.Select):
         return None
     names: list[str] = []
