@@ -79,6 +79,15 @@ class Scope:
         names = [known for known in self.relations if self._in(known, name) is not None]
         return names[0] if len(names) == 1 else None
 
+    def type_of(self, node: exp.Expr) -> str:
+        """Return the declared type of a column in upper case; empty for other expressions."""
+        from sqlglot import expressions as exp
+
+        if not isinstance(node, exp.Column) or (owner := self.owner(node)) is None:
+            return ""
+        types = self.relations[owner].types
+        return next((kind.upper() for name, kind in types.items() if name.lower() == node.name.lower()), "")
+
     def star(self, table: str = "") -> list[tuple[str, str]]:
         """Return names and expressions of all columns, or of those of one relation."""
         names = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -233,6 +233,8 @@ class Grouping:
     """Expressions over the input for bounds of the window that rows carry, with those over the results."""
     bits: Mapping[str, int] = field(default_factory=dict)
     """The bit of `grouping_id` of each expression, if the query has several grouping sets."""
+    variants: Set[str] = frozenset()
+    """The keys that are the text of a variant."""
 
     @classmethod
     def of(cls, builder: SelectBuilder, tree: exp.Select, source: Source) -> Grouping:
@@ -243,6 +245,7 @@ class Grouping:
         window: Mapping[str, Any] | None = None
         keys: list[tuple[str, str]] = []
         texts: dict[str, str] = {}
+        variants: set[str] = set()
         bounds: dict[str, str] = {}
         group = tree.args.get("group")
         for item in group.expressions if group is not None else ():
@@ -256,6 +259,10 @@ class Grouping:
             name, text = _key_name(node, tree, len(keys)), scope.text(node)
             if text in relation.bounds and isinstance(node, exp.Column):
                 bounds[text] = name
+            elif scope.type_of(node) == "VARIANT":  # Spark groups by their text
+                keys.append((f"{name}_json", f"to_json({text})"))
+                texts[text] = f"{name}_json"
+                variants.add(f"{name}_json")
             else:
                 keys.append((name, text))
                 texts[text] = name
@@ -267,15 +274,15 @@ class Grouping:
             )
         if relation.window is not None:
             if not relation.window.session or {t for _, t in keys} == {t for _, t in relation.window.keys}:
-                return cls(tuple(keys), relation.window.document, relation.ref, texts)
+                return cls(tuple(keys), relation.window.document, relation.ref, texts, variants=variants)
             relation = assign(builder, relation)  # the sessions are not those of each group
         if bounds and window is None and (carried := attached(relation, bounds)) is not None:
             roles = {text: _FORMULA_OF[relation.bounds[text]] for text in carried[1]}
-            return cls(tuple(keys), carried[0], relation.ref, texts, roles)
+            return cls(tuple(keys), carried[0], relation.ref, texts, roles, variants=variants)
         for text, name in bounds.items():
             keys.append((name, text))
             texts[text] = name
-        return cls(tuple(keys), window, relation.ref, texts)
+        return cls(tuple(keys), window, relation.ref, texts, variants=variants)
 
     def names(self, name: str) -> bool:
         """Return True if a key has this name."""
@@ -292,7 +299,9 @@ class Grouping:
         if self.window is not None and (bound := self._bound(node)) is not None:
             return bound
         name = self.texts.get(scope.text(node)) if self._may_be_key(node) else None
-        return quote(name) if name is not None else None
+        if name is None:
+            return None
+        return f"parse_json({quote(name)})" if name in self.variants else quote(name)
 
     def _bound(self, node: exp.Expr) -> str | None:
         """Return a bound of the window that the steps add to the results."""
