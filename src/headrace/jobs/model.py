@@ -63,6 +63,8 @@ class JobSettings(BaseModel):
             for name in ("until", "mode", "every", "guarantee", "master")
             if (value := getattr(self, name)) is not None
         }
+        if chosen.get("until", "stopped") != "stopped":
+            chosen.setdefault("every", None)  # a bounded run has no pace
         return replace(declared, **chosen, conf={**declared.conf, **memory, **self.conf, **sizes})
 
     @property

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headrace.access import accepted_environment, check_import
 from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT
 from headrace.connectors.registry import connector
+from headrace.durations import microseconds
 from headrace.errors import DocumentError, HeadraceError, OptionError, did_you_mean
 from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
@@ -34,7 +35,7 @@ from headrace.statements.tokens import Cursor, Script, split_statements
 from headrace.steps.base import NAME
 from headrace.steps.facts import CHANGE
 from headrace.yaml.entries import read_sink
-from headrace.yaml.errors import ErrorCollector, raise_problem
+from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.load import read_tree
 from headrace.yaml.parsing import expand_tree
 from headrace.yaml.positions import Value
@@ -45,12 +46,12 @@ _PRECISION = re.compile(r"\b(timestamp|timestamp_ltz|timestamp_ntz)\s*\(\s*\d\s*
 """Flink's timestamps have a number of digits; Spark's always have six."""
 _CHANGELOGS = ("true", "retract", "false")
 """The values of the option `changelog`."""
-_SETTINGS = ("name",)
+_SETTINGS = ("name", "every", "checkpoint")
 _SOURCE_KEYS = ("format", "on_error")
 
 
-def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Graph:
-    """Read a plan from a file of SQL statements that writes to a sink, or is a single query.
+def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> Declared:
+    """Read a file of SQL statements that writes to a sink, or is a single query.
 
     Raises:
         DocumentError: the file cannot be read, writes nothing, or has an invalid statement; every error has
@@ -60,9 +61,9 @@ def load(path: str | Path, *, environment: Mapping[str, str] | None = None) -> G
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise_problem(str(path), f"the file cannot be read: {error}")
-    graph = from_text(text, file=str(path), name=_default_name(Path(path)), environment=environment)
-    require_sink(graph, str(path))
-    return graph
+    declared = declare(text, file=str(path), name=_default_name(Path(path)), environment=environment)
+    require_sink(declared.graph, str(path))
+    return declared
 
 
 def require_sink(graph: Graph, file: str) -> None:
@@ -115,10 +116,12 @@ def from_text(
 
 @dataclass(frozen=True)
 class Declared:
-    """The plan of a script, and its relations by lower-case name."""
+    """The plan of a script, its relations by lower-case name, and its settings for runs."""
 
     graph: Graph
     relations: Mapping[str, Relation]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """`every` and `checkpoint`, as far as they are set."""
 
 
 def declare(
@@ -161,7 +164,7 @@ def declare(
             return Declared(Graph(builder.name or "unnamed", {}), {})
         tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
         graph = read_tree(expand_tree(tree, variables, errors), builder.name, errors)
-        return Declared(graph, builder.relations)
+        return Declared(graph, builder.relations, builder.settings)
     except RecursionError:
         raise_problem(file, TOO_DEEP, TOO_DEEP_HINT)
 
@@ -174,6 +177,7 @@ class _ScriptBuilder:
     ) -> None:
         self.draft = Draft()
         self.name = name
+        self.settings: dict[str, str] = {}
         self.unused: list[tuple[str, str, Value]] = []
         """The sinks that nothing is written to, if they are accepted: name, place and entry."""
         self._accepts_unused = unused_sinks
@@ -282,11 +286,19 @@ class _ScriptBuilder:
         if setting.name.text.lower() not in _SETTINGS:
             hint = did_you_mean(setting.name.text, _SETTINGS)
             raise refuse(setting.name.where, f"unknown setting `{setting.name}`", hint)
-        if not NAME.fullmatch(setting.value.text):
-            raise refuse(
-                setting.value.where, f"expected a name of letters, digits, _ and -, got `{setting.value}`"
-            )
-        self.name = setting.value.text
+        value = setting.value
+        match setting.name.text.lower():
+            case "every":
+                with locate_errors(value.where):
+                    microseconds(value.text)
+                self.settings["every"] = value.text
+            case "checkpoint":
+                self.settings["checkpoint"] = value.text
+            case _ if not NAME.fullmatch(value.text):
+                what = f"expected a name of letters, digits, _ and -, got `{value}`"
+                raise refuse(value.where, what)
+            case _:
+                self.name = value.text
 
     # Sources and tables
 

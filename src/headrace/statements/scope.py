@@ -133,7 +133,7 @@ class Scope:
     def place_of(self, node: exp.Expr) -> str:
         """Return the place of the first word of an expression that has one."""
         places = [
-            (part.meta["line"], part.meta["col"] - (part.meta["end"] - part.meta["start"]))
+            (part.meta["line"], max(1, part.meta["col"] - (part.meta["end"] - part.meta["start"])))
             for part in node.walk()
             if "line" in part.meta
         ]

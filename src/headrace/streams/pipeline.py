@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from headrace.runtime.handle import RunHandle
+    from headrace.statements import Declared
     from headrace.streams.results import QueryResult, SourceStream
     from headrace.streams.stream import Stream
 
@@ -39,10 +40,11 @@ _collected: ContextVar[list[Pipeline] | None] = ContextVar("collected", default=
 
 @dataclass(frozen=True)
 class DeclaredRun:
-    """A call of `run` in a file, deferred until the command line has loaded the file."""
+    """A call of `run` in a file that the command line has loaded, or the settings of a script."""
 
     options: RunOptions
     place: str
+    """The place of the call; empty for a script."""
 
 
 class PlanDescription(str):
@@ -133,7 +135,8 @@ class Pipeline:
     def from_sql(cls, path: str | Path, /, *, environment: Mapping[str, str] | None = None) -> Pipeline:
         """Read a pipeline from a file of SQL statements.
 
-        The pipeline has the name of `SET 'name' = ...`, or that of the file.
+        The pipeline has the name of `SET 'name' = ...`, or that of the file. `SET 'every'` and `SET
+        'checkpoint'` are the defaults of its runs.
 
         Args:
             path: the file.
@@ -147,7 +150,7 @@ class Pipeline:
         from headrace import statements
 
         try:
-            return cls._from_graph(statements.load(path, environment=environment))
+            return cls._from_script(statements.load(path, environment=environment))
         except HeadraceError as error:
             raise clean_traceback(error) from None
 
@@ -177,7 +180,7 @@ class Pipeline:
         from headrace import statements
 
         try:
-            return cls._from_graph(statements.from_text(text, file=file, name=name, environment=environment))
+            return cls._from_script(statements.declare(text, file=file, name=name, environment=environment))
         except HeadraceError as error:
             raise clean_traceback(error) from None
 
@@ -186,6 +189,14 @@ class Pipeline:
         """Return a pipeline with the nodes of a plan."""
         pipeline = cls(graph.name)
         pipeline._nodes, pipeline._places = dict(graph.nodes), dict(graph.places)
+        return pipeline
+
+    @classmethod
+    def _from_script(cls, script: Declared) -> Pipeline:
+        """Return the pipeline of a script, with its options of runs."""
+        pipeline = cls._from_graph(script.graph)
+        if script.settings:
+            pipeline._declared_run = DeclaredRun(RunOptions(**script.settings), "")  # type: ignore[arg-type]
         return pipeline
 
     def to_yaml(self) -> str:
@@ -386,7 +397,8 @@ class Pipeline:
             return
         from headrace.runtime.progress.live import run_with_progress
 
-        session = self._session_of(checkpoint, standby=standby)
+        options = self._with_settings(options)
+        session = self._session_of(options.checkpoint, standby=standby)
         run_with_progress(self._plan(), options, session=session)
 
     @verb()
@@ -425,7 +437,16 @@ class Pipeline:
             master=master,
             conf=conf or {},
         )
-        return start(self._plan(), options, session=self._session_of(checkpoint, standby=standby))
+        options = self._with_settings(options)
+        return start(self._plan(), options, session=self._session_of(options.checkpoint, standby=standby))
+
+    def _with_settings(self, options: RunOptions) -> RunOptions:
+        """Return options with those of a script where they are missing."""
+        if self._declared_run is None:
+            return options
+        own = self._declared_run.options
+        every = options.every if options.bounded or options.every is not None else own.every
+        return replace(options, every=every, checkpoint=options.checkpoint or own.checkpoint)
 
     def _session_of(self, checkpoint: str | Path | None, *, standby: bool) -> str:
         """Return the rows in memory that a temporary checkpoint belongs to; empty if it is kept."""

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from headrace import yaml
+from headrace import Pipeline, yaml
 from headrace.access import Access, restrict
 from headrace.errors import DocumentError
 from headrace.plan.graph import Graph
@@ -288,6 +288,15 @@ def test_declarations_that_are_refused_have_a_rewrite(statement: str, problem: s
         script(statement)
     assert problem in str(caught.value)
     assert hint in str(caught.value).partition("hint: ")[2]
+
+
+def test_settings_of_a_script_are_the_options_of_its_runs() -> None:
+    text = f"SET 'every' = '5 seconds'; SET 'checkpoint' = 'state/'; {SOURCES} SELECT price FROM bid;"
+    declared = Pipeline.from_sql_text(text, name="shop")._declared_run
+    assert declared is not None
+    assert (declared.options.every, declared.options.checkpoint) == ("5 seconds", "state/")
+    with pytest.raises(DocumentError, match=r"shop.sql:1:15: .*soon"):
+        from_text("SET 'every' = 'soon'", file="shop.sql")
 
 
 def test_changes_that_retract_are_applied_as_they_are() -> None:

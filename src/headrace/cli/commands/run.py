@@ -149,11 +149,13 @@ def _combine(
     """Combine the options of a `run()` in the file with those of the command line, which take precedence."""
     declared = pipeline._declared_run
     options = declared.options if declared is not None else RunOptions()
-    if declared is not None and not pacing and not quiet:
+    if declared is not None and declared.place and not pacing and not quiet:
         print_message(
             f"{declared.place}: run(...) sets until={options.until!r}; the command line can override it"
         )
     changes = pacing | {name: value for name, value in arguments.items() if value}
+    if changes.get("until", "stopped") != "stopped":
+        changes.setdefault("every", None)  # a bounded run has no pace
     return replace(options, **changes, conf={**options.conf, **settings})
 
 
