@@ -173,6 +173,9 @@ class _Planner:
 
     def _call(self, node: exp.Window, place: str) -> str:
         function = _function(node)
+        if not function:
+            what = f"expected a function before OVER, got `{node.this.sql()}`"
+            raise refuse(place, what, "such as sum(amount) OVER (ORDER BY ts)")
         if function in _WHOLE:
             what = f"{function} needs all rows of the partition, which a stream never has"
             raise refuse(place, what, "use ROW_NUMBER(), RANK() or COUNT(*)")
@@ -310,11 +313,13 @@ def _quoted(start: Any) -> str:
 
 
 def _function(node: exp.Window) -> str:
-    """Return the name of the function of a window, in upper case."""
+    """Return the name of the function of a window, in upper case; empty if it is no function."""
     exp = _expressions()
     call = node.this
     while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
         call = call.this
+    if not isinstance(call, exp.Func):
+        return ""
     return str(call.name if isinstance(call, exp.Anonymous) else call.sql_name()).upper()
 
 

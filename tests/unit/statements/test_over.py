@@ -134,6 +134,11 @@ def test_late_rows_of_a_view_with_over_are_a_relation() -> None:
             "ROWS 2 PRECEDING",
         ),
         (
+            "SELECT sum(price) OVER (ORDER BY ts) OVER (ORDER BY ts) FROM bid",
+            "expected a function before OVER",
+            "such as sum(amount)",
+        ),
+        (
             "SELECT sum(price) OVER (ORDER BY ts) FROM bid EMIT ON WINDOW CLOSE LATENESS INTERVAL '1' HOUR",
             "EMIT needs a window to fire",
             "remove it",
