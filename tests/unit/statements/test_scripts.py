@@ -450,7 +450,19 @@ STATEMENTS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(5))
+ADVERSE = (
+    "'", '"', "`", "--", "/*", ";", "\0", "${", "🦆", "((((", "))", "1e999", "INTERVAL '-5' SECOND", "INTERVAL", "NULL", "..", "[0]",
+    "GROUPING SETS", "CUBE(", "EXISTS (SELECT 1)", "QUALIFY 1", "WITH RECURSIVE", "OVER ()", "OVER w", "UNNEST(x)", "EMIT EARLY EVERY",
+    "DESCRIPTOR(", "MATCH_RECOGNIZE (", "(VALUES (1))", "USING (id)", "NATURAL JOIN", "OFFSET 2", "GROUP BY ALL", "TIMESTAMP BY",
+    "WINDOW TUMBLING (", "PARTITION BY", "WITHIN", "x -> x + 1", "CASE WHEN", "FILTER (WHERE", "WITHIN GROUP (ORDER BY", "IGNORE NULLS",
+    "ROWS BETWEEN AND CURRENT ROW", "HoppingWindow(second, 5)", "TumblingWindow()", "latest_by_offset()", "INTO", "(TABLE bid)",
+)  # fmt: skip
+"""Words that end, open or continue something in the wrong place."""
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(n, marks=pytest.mark.proof) for n in range(5, 100))]
+)
 def test_a_statement_with_random_mistakes_is_a_plan_or_an_error_of_the_document(seed: int) -> None:
     chance = random.Random(seed)
     words = sorted({word for text in STATEMENTS for word in re.findall(r"\w+|[^\s\w]", text)})
@@ -458,9 +470,26 @@ def test_a_statement_with_random_mistakes_is_a_plan_or_an_error_of_the_document(
         parts = re.findall(r"\s+|\w+|[^\s\w]", chance.choice(STATEMENTS))
         for _ in range(chance.randint(0, 3)):
             place = chance.randrange(len(parts))
-            parts[place : place + chance.randint(0, 1)] = chance.choice([[], [f" {chance.choice(words)} "]])
+            word = chance.choice(ADVERSE if chance.random() < 0.3 else words)
+            parts[place : place + chance.randint(0, 1)] = chance.choice([[], [f" {word} "]])
         with contextlib.suppress(DocumentError):
             script(f"CREATE VIEW v AS {''.join(parts)}")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE SOURCE s (a TIMESTAMP, WATERMARK FOR a AS a - INTERVAL '4' FOR SECOND) WITH (connector = 'memory')",
+        "CREATE SOURCE s (a TIMESTAMP, WATERMARK FOR a AS /* */) WITH (connector = 'memory')",
+        "CREATE VIEW v AS where select * from bid match_recognize (partition by auction order by ts measures a.price as p "
+        "pattern (a b+) define b as b.price > a.price)",
+        "CREATE VIEW v AS SELECT auction FROM bid GROUP BY auction, TumblingWindow()",
+    ],
+)
+def test_mistakes_of_fuzzed_statements_are_errors_of_the_document(statement: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        script(statement)
+    assert all(re.fullmatch(r"shop\.sql:\d+:\d+", problem.where) for problem in caught.value.problems)
 
 
 def test_a_restricted_service_expands_no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
