@@ -42,11 +42,6 @@ def build(queries: QueryBuilder, name: str, tokens: tuple[Token, ...], where: st
     by_clock = order is not None and relation.is_clock(order.text) and not relation.is_time(order.text)
     entry: dict[str, Any] = {"from": relation.ref}
     replaced = dict.fromkeys(_names_of(tokens, split.table if split else ""), "this")
-    if by_clock and relation.times:
-        what = (
-            f"MATCH_RECOGNIZE by processing time cannot read rows with the event time `{relation.times[0]}`"
-        )
-        raise refuse(where, what, "order by the event time, or read a source without WATERMARK")
     if by_clock and order is not None:
         entry["processing_time"] = True
         replaced[order] = _CLOCK

@@ -22,6 +22,8 @@ _FUNCTIONS = {
     "ucase": "upper",
     "lcase": "lower",
     "json_value": "get_json_object",
+    "json_string": "to_json",
+    "row": "struct",
     "split_index": "get",
 }
 """Functions of Flink, ksqlDB and Azure that Spark has under another name."""
