@@ -100,7 +100,7 @@ def _compare(query: str, outcomes: dict[str, Outcome]) -> None:
         return
     (first, expected), *others = outcomes.items()
     for engine, outcome in others:
-        if text := difference(query, Counter(expected.rows), Counter(outcome.rows)):
+        if text := difference(Counter(expected.rows), Counter(outcome.rows)):
             raise RuntimeError(f"{query}: {first} and {engine} produced different rows: {text}")
 
 

@@ -34,8 +34,8 @@ def select_of(query: str) -> str:
     """Return the query itself, without the sink."""
     if (job := JOBS / f"{query}.sql").exists():
         return job.read_text().strip().rstrip(";")
-    text, found = _SINK.subn("", (FOLDER / f"{query}.sql").read_text())
-    if not found:
+    text, sinks = _SINK.subn("", (FOLDER / f"{query}.sql").read_text())
+    if not sinks:
         raise ValueError(f"{query}.sql does not begin with CREATE SINK results")
     return text.strip().rstrip(";")
 
@@ -51,14 +51,14 @@ def as_text(values: Sequence[object]) -> str:
     return "|".join(_value(value) for value in values)
 
 
-def difference(query: str, expected: Counter[str], found: Counter[str]) -> str:
+def difference(expected: Counter[str], others: Counter[str]) -> str:
     """Describe how two bags of rows differ; empty if they do not."""
-    if expected == found:
+    if expected == others:
         return ""
-    missing, added = expected - found, found - expected
+    missing, added = expected - others, others - expected
     return (
         f"{missing.total()} of {expected.total()} rows only in the first, such as {next(iter(missing), None)}; "
-        f"{added.total()} of {found.total()} only in the second, such as {next(iter(added), None)}"
+        f"{added.total()} of {others.total()} only in the second, such as {next(iter(added), None)}"
     )
 
 
