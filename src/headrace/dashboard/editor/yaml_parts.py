@@ -62,8 +62,8 @@ def parts_of(text: str, node: Node | None) -> list[Part]:
 def _entry(text: str, key: Node, value: Node) -> Part:
     start, end = key.start_mark.index, key.end_mark.index
     name = key.value if isinstance(key, ScalarNode) else text[start:end]
-    found = _COLON.match(text, end)
-    colon = found.end() if found else end
+    match = _COLON.match(text, end)
+    colon = match.end() if match else end
     if value.start_mark.index < start and (alias := _ALIAS.match(text, colon)):
         return Part(name, start, colon, value, alias.end())
     empty = value.start_mark.index == value.end_mark.index
