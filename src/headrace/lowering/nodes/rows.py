@@ -47,7 +47,9 @@ def _event_time(node: EventTime, lowering: Lowering) -> DataFrame:
 
 @lower.register(ClockTime)
 def _clock_time(node: ClockTime, lowering: Lowering) -> DataFrame:
-    frame = lowering.without_event_time().frame(node.input).drop(TIME)
+    if any(isinstance(step, EventTime) for step in lowering.graph.upstream(node)):
+        lowering = lowering.without_event_time()
+    frame = lowering.frame(node.input).drop(TIME)
     return _add_time(node, lowering, frame.withColumn(node.column, F.current_timestamp()))
 
 
