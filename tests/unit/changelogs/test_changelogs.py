@@ -85,9 +85,9 @@ def test_a_cdc_source_is_refused() -> None:
         pipeline.check()
 
 
-def test_changelog_of_a_source_is_true_or_false() -> None:
+def test_changelog_of_a_source_is_true_false_or_retract() -> None:
     script = "CREATE SOURCE people (id int) WITH (connector = 'memory', changelog = 'upsert')"
-    with pytest.raises(DocumentError, match=r"<sql>:1:\d+: expected 'true' or 'false', got 'upsert'"):
+    with pytest.raises(DocumentError, match=r"<sql>:1:\d+: expected true, retract, false, got 'upsert'"):
         statements.from_text(script)
     plain = statements.from_text("CREATE SOURCE a (id int) WITH (connector = 'memory', changelog = 'false')")
     assert list(plain.nodes) == ["a"]
