@@ -195,7 +195,7 @@ def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:
 @pytest.fixture(scope="module")
 def found(site: Path) -> dict[str, list[str]]:
     """Return the pages for each search, best first, as the site ranks them; Playwright brings the Node."""
-    command = [NODE, Path(__file__).with_name("search.cjs"), site, *SEARCHES]
+    command = [str(NODE), str(Path(__file__).with_name("search.cjs")), str(site), *SEARCHES]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     pages: dict[str, list[str]] = json.loads(answer.stdout)
     return pages
