@@ -27,8 +27,8 @@ def type_of(expression: str, types: Types) -> str | None:
     ('INT', None)
     """
     tree = _annotate(expression, types)
-    known = tree is not None and tree.type is not None and not tree.is_type("unknown", "null")
-    return tree.type.sql("spark") if known and tree is not None and tree.type is not None else None
+    kind = tree.type if tree is not None else None
+    return None if kind is None or kind.is_type("unknown", "null") else kind.sql("spark")
 
 
 def family_of(kind: str | None) -> Family | None:
