@@ -62,12 +62,13 @@ def check_types(expression: str, types: Types) -> Iterator[ExpressionFault]:
     tree = _annotate(expression, types)
     if tree is None:
         return
-    for node in tree.find_all(exp.Sum, exp.Avg):
-        if _is_text(node.this):
-            function, verb = ("sum", "adds") if isinstance(node, exp.Sum) else ("avg", "averages")
-            yield _fault(node.this, f"`{function}` {verb} `{_text(node.this)}`, which is text")
-    for node in tree.find_all(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ):
-        for side, other in ((node.left, node.right), (node.right, node.left)):
+    for aggregate in tree.find_all(exp.Sum, exp.Avg):
+        if _is_text(aggregate.this):
+            function, verb = ("sum", "adds") if isinstance(aggregate, exp.Sum) else ("avg", "averages")
+            yield _fault(aggregate.this, f"`{function}` {verb} `{_text(aggregate.this)}`, which is text")
+    for comparison in tree.find_all(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ):
+        left, right = comparison.left, comparison.right
+        for side, other in ((left, right), (right, left)):
             if _is_text(side) and other.type is not None and _family(other.type) == "number":
                 yield _fault(side, f"`{_text(side)}` is text and is compared with a number")
 
@@ -97,7 +98,8 @@ def _fault(node: exp.Expr, problem: str) -> ExpressionFault:
 
 def _text(node: exp.Expr) -> str:
     """Return an expression as it was written, without the casts to declared types."""
-    return node.transform(lambda each: each.this if each.meta.get(_DECLARED) else each).sql("spark")
+    written: exp.Expr = node.transform(lambda each: each.this if each.meta.get(_DECLARED) else each)
+    return written.sql("spark")
 
 
 def _annotate(expression: str, types: Types) -> exp.Expr | None:
@@ -107,8 +109,9 @@ def _annotate(expression: str, types: Types) -> exp.Expr | None:
     from sqlglot.optimizer.annotate_types import annotate_types
 
     def declare(node: exp.Expr) -> exp.Expr:
-        plain = isinstance(node, exp.Column) and len(node.parts) == 1
-        if not plain or node.name.lower() not in types or is_variable(node, node.name):
+        if not isinstance(node, exp.Column) or len(node.parts) > 1:
+            return node
+        if node.name.lower() not in types or is_variable(node, node.name):
             return node
         cast = exp.cast(node.copy(), types[node.name.lower()], dialect="spark")
         cast.meta[_DECLARED] = True
