@@ -26,9 +26,14 @@ def type_of(expression: str, types: Types) -> str | None:
     >>> type_of("length(kind) * 2 as n", {"kind": "string"}), type_of("own(kind)", {"kind": "string"})
     ('INT', None)
     """
+    from sqlglot import expressions as exp
+
     tree = _annotate(expression, types)
-    kind = tree.type if tree is not None else None
-    return None if kind is None or kind.is_type("unknown", "null") else kind.sql("spark")
+    if tree is None or tree.type is None or tree.is_type("unknown", "null"):
+        return None
+    if any(_is_text(each.this) for each in tree.find_all(exp.Sum, exp.Avg)):
+        return None  # Spark's is a number, and sqlglot's is text
+    return tree.type.sql("spark")
 
 
 def family_of(kind: str | None) -> Family | None:
@@ -62,11 +67,12 @@ def check_types(expression: str, types: Types) -> Iterator[ExpressionFault]:
     tree = _annotate(expression, types)
     if tree is None:
         return
-    for aggregate in tree.find_all(exp.Sum, exp.Avg):
+    compared = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ)
+    for aggregate in tree.find_all(exp.Sum, exp.Avg, bfs=False):
         if _is_text(aggregate.this):
             function, verb = ("sum", "adds") if isinstance(aggregate, exp.Sum) else ("avg", "averages")
             yield _fault(aggregate.this, f"`{function}` {verb} `{_text(aggregate.this)}`, which is text")
-    for comparison in tree.find_all(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ):
+    for comparison in tree.find_all(*compared, bfs=False):
         left, right = comparison.left, comparison.right
         for side, other in ((left, right), (right, left)):
             if _is_text(side) and other.type is not None and _family(other.type) == "number":
