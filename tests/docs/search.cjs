@@ -19,10 +19,10 @@ const ask = data => new Promise(resolve => { answered = resolve; receive({data})
 (async () => {
   const [SETUP, QUERY] = [0, 2];
   await ask({type: SETUP, data: {config, docs, options: {suggest: false}}});
-  const found = {};
+  const pages = {};
   for (const query of queries) {
     const {data} = await ask({type: QUERY, data: query});
-    found[query] = data.items.map(([first]) => first.location.split("#")[0]);
+    pages[query] = data.items.map(([first]) => first.location.split("#")[0]);
   }
-  console.log(JSON.stringify(found));
+  console.log(JSON.stringify(pages));
 })();

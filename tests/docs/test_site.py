@@ -193,7 +193,7 @@ def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def found(site: Path) -> dict[str, list[str]]:
+def results(site: Path) -> dict[str, list[str]]:
     """Return the pages for each search, best first, as the site ranks them; Playwright brings the Node."""
     command = [str(NODE), str(Path(__file__).with_name("search.cjs")), str(site), *SEARCHES]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -203,9 +203,9 @@ def found(site: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(("words", "page"), SEARCHES.items())
 def test_search_has_the_page_among_its_first_three_results(
-    words: str, page: str, found: dict[str, list[str]]
+    words: str, page: str, results: dict[str, list[str]]
 ) -> None:
-    assert page in found[words][:3]
+    assert page in results[words][:3]
 
 
 _REQUESTS = re.compile(
