@@ -24,7 +24,7 @@ from headrace.connectors.durable_files import read_json
 from headrace.connectors.write_ahead_log import recovery
 from headrace.errors import DamagedFileError
 
-JOURNALS = ("row_accounting.jsonl", "rules.jsonl", "lookups/*/journal.jsonl")
+JOURNALS = ("row_accounting.jsonl", "rules.jsonl", "lookups/*/journal.jsonl", "models/*/journal.jsonl")
 """Logs beside the checkpoint of a query."""
 _RECORDS = {
     STEP: "the declaration that the state belongs to",
@@ -153,7 +153,9 @@ def _journals(query: Path) -> Iterator[Path]:
 
 def _check_journals(query: Path) -> Iterator[Damage]:
     for journal in _journals(query):
-        yield from _check(partial(_read_all, journal), "counts, rules or versions of tables by epoch")
+        yield from _check(
+            partial(_read_all, journal), "counts, rules or versions of tables and models by epoch"
+        )
 
 
 def _read_all(journal: Path) -> None:
@@ -161,7 +163,8 @@ def _read_all(journal: Path) -> None:
 
 
 def _tables(query: Path) -> Iterator[Path]:
-    yield from sorted([*query.glob("lookups/*/current"), *query.glob("lookups/*/*.arrow")])
+    for pattern in ("lookups/*/current", "lookups/*/*.arrow", "models/*/current", "models/*/*.model"):
+        yield from sorted(query.glob(pattern))
 
 
 def _files_below(directory: Path) -> Iterator[Path]:
