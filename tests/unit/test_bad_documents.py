@@ -777,6 +777,27 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:5:38: expected a millisecond or more, got `1 microsecond`",
     ),
     (
+        "a port that is no number",
+        source("{postgres: {url: 'postgresql://db:x/shop', table: t}, schema: a int}"),
+        "p.yaml:3:24: postgres: url: expected postgresql://user:password@host:port/database, "
+        "got 'postgresql://db:x/shop'\n"
+        "  hint: `url` is the address: `<kind>://user:password@host:port/database`",
+    ),
+    (
+        "a port that is too large",
+        source("{redis: {url: 'redis://cache:65536', stream: s}, schema: a string}"),
+        "p.yaml:3:21: redis: url: expected redis://user:password@host:6379/0, got 'redis://cache:65536'\n"
+        "  hint: `url` is the server: `redis://user:password@host:6379/0`, with TLS `rediss://`",
+    ),
+    (
+        "a mapping in the list of metadata",
+        source("{kafka: {servers: 'h:1', topic: t, metadata: [key: k]}, format: json, schema: a int}"),
+        "p.yaml:3:52: kafka: metadata: expected a list of fields, or a mapping from fields to different column "
+        "names, got [{'key': 'k'}]\n"
+        "  hint: `metadata` is metadata that become columns, some of key, key_bytes, topic, partition, offset, "
+        "timestamp, headers; with other column names as a mapping, such as `{timestamp: sent_at}`",
+    ),
+    (
         "no sources",
         "name: p\n",
         "p.yaml:1:1: the document has no sources\n  hint: add `sources:` with at least one source",
