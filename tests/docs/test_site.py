@@ -38,7 +38,7 @@ SEARCHES = {
     "Prometheus": "how-to/monitor/",
     "alert": "how-to/alerts/",
     "anomaly": "how-to/detect-anomalies/",
-    "model": "how-to/python-functions/",
+    "model": "how-to/use-models/",
     "GPU": "how-to/python-functions/",
     "schema evolution": "how-to/schema-changes/",
     "backfill": "how-to/backfill/",
