@@ -445,7 +445,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
         "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
-        "map_batches, match, match_rules, over, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
+        "map_batches, match, match_rules, over, predict, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
         "where, window, with_columns",
     ),
     (
@@ -766,7 +766,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
         "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
-        "map_batches, match, match_rules, over, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
+        "map_batches, match, match_rules, over, predict, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
         "where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",

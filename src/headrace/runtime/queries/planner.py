@@ -28,8 +28,8 @@ from headrace.runtime.exchanges.exchange import exchange_path
 from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.runtime.queries.bindings import Bindings, sinks_of
 from headrace.runtime.queries.signatures import check_signatures, sign_state
-from headrace.steps.base import Ref
-from headrace.steps.code.functions import FunctionStep
+from headrace.steps.base import DEAD_LETTERS, Ref
+from headrace.steps.code.functions import WorkerStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.facts import duplicates
 
@@ -178,6 +178,7 @@ class QueryPlanner:
         delivery.functions = self._list_functions(query)
         for ref in delivery.functions:  # lowered once, so that their collectors exist before the first epoch
             lower_batch(stream_plan).frame(ref)
+        delivery.diverting = frozenset(node.name for node in self.graph if DEAD_LETTERS in node.outputs)
         delivery.dead_letters = {
             name: inputs.dead_letters[name] for name in query.primary_reader_of if name in inputs.dead_letters
         }
@@ -187,7 +188,7 @@ class QueryPlanner:
         """Return the functions after the streaming part whose dead letters the query delivers."""
         streamed = self.graph.upstream(self.graph[query.output.step])
         functions = [self.graph[name] for name in query.dead_letters_of]
-        return [Ref(f.name) for f in functions if isinstance(f, FunctionStep) and f not in streamed]
+        return [Ref(f.name) for f in functions if isinstance(f, WorkerStep) and f not in streamed]
 
     def _batch_lowering(self, query: Query, inputs: StreamInputs) -> Callable[[DataFrame], Lowering]:
         """Return a function that lowers the steps after the streaming plan for a micro-batch."""
