@@ -138,7 +138,7 @@ class RandomQueries:
         table, value = self._table()
         time = TIMES[table]
         window = self._pick(
-            f"window({time}, '10 seconds')", f"window({time}, '20 seconds', '5 seconds')", f"session_window({time}, '4 seconds')"
+            f"window({time}, '10 seconds')", f"window({time}, '20 seconds', '5 seconds')", f"session_window({time}, '4500 milliseconds')"
         )  # fmt: skip
         name = window.partition("(")[0]
         bounds = f"{name}.start as s, {name}.end as e"

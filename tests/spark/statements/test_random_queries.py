@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -75,7 +76,8 @@ def batched(query: str, rows: Rows, spark: SparkSession) -> list[str]:
 
 def comparable(rows: list[Any]) -> list[str]:
     hidden = ("window", "pane", "change")
-    return sorted(show([_plain(value) for name, value in row.items() if name not in hidden]) for row in rows)
+    lines = (show([_plain(value) for name, value in row.items() if name not in hidden]) for row in rows)
+    return sorted(re.sub(r"(?<=\d)Z", "", line) for line in lines)
 
 
 def _plain(value: Any) -> Any:

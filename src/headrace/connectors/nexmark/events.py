@@ -134,9 +134,9 @@ class _Row:
 
 
 def _person(row: _Row) -> dict[str, str]:
-    first = row.any_of("first", "Peter,Paul,Luke,John,Saul,Vicky,Kate,Julie,Sarah,Deiter,Walter")
-    last = row.any_of("last", "Shultz,Abrams,Spencer,White,Bartels,Walton,Smith,Jones,Noris")
-    cities = "Phoenix,Los Angeles,San Francisco,Boise,Portland,Bend,Redmond,Seattle,Kent,Cheyenne"
+    first = row.any_of("first", "peter,paul,luke,john,saul,vicky,kate,julie,sarah,deiter,walter")
+    last = row.any_of("last", "shultz,abrams,spencer,white,bartels,walton,smith,jones,noris")
+    cities = "phoenix,los angeles,san francisco,boise,portland,bend,redmond,seattle,kent,cheyenne"
     digits = ", ".join(f"lpad({row.below(f'card {n}', 10_000)}, 4, '0')" for n in range(4))
     return {
         "id": f"({_FIRST_ID}L + {NUMBER})",
@@ -144,7 +144,7 @@ def _person(row: _Row) -> dict[str, str]:
         "email_address": f"concat({row.text('user', 3, 7)}, '@', {row.text('host', 3, 5)}, '.com')",
         "credit_card": f"concat_ws(' ', {digits})",
         "city": row.any_of("city", cities),
-        "state": row.any_of("state", "AZ,CA,ID,OR,WA,WY"),
+        "state": row.any_of("state", "az,ca,id,or,wa,wy"),
         "date_time": row.time,
         "extra": row.filler(90, 150),
     }
