@@ -70,6 +70,14 @@ class Broker:
         records = self.partitions.get(topic, [])
         return next((n for n, each in enumerate(records) if each.state == "open"), len(records))
 
+    def leave_open(self, topic: str) -> None:
+        """Leave an open transaction of another pipeline in a topic, whose run was killed."""
+        record = Record(b"other", b"{}")
+        self.partitions.setdefault(topic, []).append(record)
+        self.transactions[f"other-{len(self.transactions)}"] = _Transaction(
+            began=active().now, records=[record]
+        )
+
     def _abort_expired(self) -> None:
         for transaction in self.transactions.values():
             if transaction.began is not None and active().now > transaction.began + TRANSACTION_TIMEOUT:

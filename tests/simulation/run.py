@@ -9,13 +9,14 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
-from headrace.checkpoints import directory as checkpoint_directory
+from headrace.checkpoints import directory as directory_module
 from headrace.checkpoints import journal, layout, lock, owner
 from headrace.checkpoints.directory import PipelineDirectory
-from headrace.checkpoints.layout import read_checkpoint_id
+from headrace.checkpoints.layout import read_checkpoint_id, sync_offsets
 from headrace.connectors import durable_files, failpoints, retry
 from headrace.connectors.base import WriteContext, Writer
 from headrace.connectors.files import Files
@@ -45,7 +46,7 @@ from headrace.runtime.delivery import Delivery, SinkBinding
 from headrace.steps.base import Ref
 from tests.simulation import kafka, threads
 from tests.simulation.database import Server, SimulatedDialect, SimulatedStaging
-from tests.simulation.disk import CHECKPOINT, Fcntl, Os, Shutil, SimulatedPath
+from tests.simulation.disk import Fcntl, Os, Shutil, SimulatedPath
 from tests.simulation.spark import Counter, Lowering, MicroBatches, Offset
 from tests.simulation.world import Process, active
 
@@ -160,10 +161,10 @@ class Target:
         dialect = SimulatedDialect(self.server)
         return TableWriter(dialect, sink, key, SimulatedStaging(dialect, 30.0), 30.0)
 
-    def source(self) -> Any:
+    def source(self, directory: SimulatedPath) -> Any:
         """Return the source of a new run."""
         if self.logged:
-            return LoggedSource(self.input, SimulatedPath(f"{CHECKPOINT}/sources/messages/log"))
+            return LoggedSource(self.input, directory / "sources" / "messages" / "log")
         return ReplayableSource(self.input)
 
     def is_over(self) -> bool:
@@ -171,30 +172,65 @@ class Target:
         return not self.logged or self.input.all_acknowledged
 
 
+class OrderError(Exception):
+    """A sink commits an epoch that another sink of the run has not staged."""
+
+
+class ObservedWriter:
+    """A writer of the product; checks that all sinks of a run stage an epoch before one commits it."""
+
+    def __init__(self, writer: Writer, sink: str, staged: dict[str, int]) -> None:
+        self._writer, self._sink, self._staged = writer, sink, staged
+
+    @property
+    def ledger_epoch(self) -> int | None:
+        return getattr(self._writer, "ledger_epoch", None)
+
+    def open(self, context: WriteContext) -> int:
+        self._staged[self._sink] = epoch = self._writer.open(context)
+        return epoch
+
+    def stage(self, epoch: int, frame: Any) -> Any:
+        staged = self._writer.stage(epoch, frame)
+        self._staged[self._sink] = epoch
+        return staged
+
+    def commit(self, epoch: int, staged: Any) -> None:
+        for sink, last in self._staged.items():
+            if last < epoch:
+                raise OrderError(f"{self._sink} commits epoch {epoch}, which {sink} has not staged")
+        self._writer.commit(epoch, staged)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
 class _KafkaWriter(KafkaWriter):
     def _prepare_topics(self, *, ledger: bool) -> None:
         active().step("kafka.topics")
 
 
-def run_pipeline(process: Process, target: Target) -> None:
+def run_pipeline(process: Process, target: Target, checkpoint_directory: str) -> None:
     """Run the pipeline until its input is delivered."""
-    path = SimulatedPath(CHECKPOINT)
+    path = SimulatedPath(checkpoint_directory)
     directory = PipelineDirectory.acquire(PIPELINE, path)  # type: ignore[arg-type]
     checkpoint = path / "queries" / "rows"
     checkpoint_id = read_checkpoint_id(checkpoint)  # type: ignore[arg-type]
+    staged = dict[str, int]()
     bindings = [
         SinkBinding(
             sink,
             Ref("rows"),
-            target.writer(sink),
+            ObservedWriter(target.writer(sink), sink, staged),
             WriteContext(PIPELINE, sink, checkpoint_id, "update" if sink == "keyed" else "append", ""),
             prepare=lambda frame, epoch: frame,
         )
         for sink in target.sinks
     ]
-    delivery = Delivery(Lowering, bindings)  # type: ignore[arg-type]
-    source = target.source()
+    delivery = Delivery(Lowering, bindings, sync_offsets=partial(sync_offsets, checkpoint))  # type: ignore[arg-type]
+    source = target.source(path)
     delivery.open()
+    process.has_opened = True
     try:
         MicroBatches(process, checkpoint / "spark", source, delivery).run(target.is_over)
     except RuntimeError as error:
@@ -208,7 +244,7 @@ def run_pipeline(process: Process, target: Target) -> None:
 _FILES = {"os": Os, "Path": SimulatedPath}
 _TIME = {"time": threads.Time}
 _STAND_INS: tuple[tuple[Any, dict[str, Any]], ...] = (
-    (checkpoint_directory, {"Path": SimulatedPath, "shutil": Shutil}),
+    (directory_module, {"Path": SimulatedPath, "shutil": Shutil}),
     (journal, {"os": Os}),
     (layout, {"Path": SimulatedPath, "uuid": threads.Uuids}),
     (lock, {**_FILES, **_TIME, "fcntl": Fcntl}),

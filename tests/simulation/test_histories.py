@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.simulation.__main__ import main, simulate_all
 from tests.simulation.histories import simulate
 
+SAMPLE = 50
+SYSTEM_CALLS = {
+    "fcntl.flock", "open", "os.link", "os.listdir", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.scandir",
+    "os.truncate", "shutil.rmtree", "socket.connect", "subprocess.Popen", "time.sleep",
+}  # fmt: skip
 HISTORIES = 2_000
 """A sample; `make delivery` simulates 200,000."""
 
@@ -31,3 +38,21 @@ def test_the_command_prints_the_trace_of_a_seed(capsys: pytest.CaptureFixture[st
     printed = capsys.readouterr().out
     assert "delivery.committed" in printed
     assert printed.endswith("seed 7: no violation\n")
+
+
+def test_no_call_of_a_history_reaches_the_real_operating_system() -> None:
+    calls: list[tuple[str, object]] = []
+    is_watching = False
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if is_watching and event in SYSTEM_CALLS:
+            calls.append((event, arguments[:1]))
+
+    simulate_all(range(SAMPLE))  # imports what the product imports inside functions
+    sys.addaudithook(watch)  # it cannot be removed
+    is_watching = True
+    try:
+        simulate_all(range(SAMPLE))
+    finally:
+        is_watching = False
+    assert calls == []

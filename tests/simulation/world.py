@@ -15,7 +15,9 @@ from typing import Literal
 
 from greenlet import getcurrent, greenlet
 
-FaultKind = Literal["kill", "pause", "power failure", "second start", "lost connection", "server restart"]
+FaultKind = Literal[
+    "kill", "pause", "power failure", "second start", "lost connection", "server restart", "open transaction"
+]
 
 SWITCH = 0.04
 """The probability that another thread continues after a call."""
@@ -59,6 +61,9 @@ class Process:
         """True once it has delivered the whole input."""
         self.evicted = False
         """True once the disk has given the lock to another machine: the checkpoint is out of reach."""
+        self.checkpoint = ""
+        self.has_opened = False
+        """True once it has taken over all sinks."""
         self.on_end: list[Callable[[], None]] = []
         self.failure: BaseException | None = None
         """The error that ended it."""
@@ -145,6 +150,8 @@ class World:
         self.current: Thread | None = None
         self.reached: Counter[str] = Counter()
         self.injected: Counter[tuple[str, str]] = Counter()
+        self.observers: dict[str, Callable[[Process], None]] = {}
+        """Called with the process that reaches a point."""
         self.trace: list[str] | None = None
         self.last_chance = self.random.randrange(20, 200)
         """The call at which a history without a fault gets one."""
@@ -166,6 +173,8 @@ class World:
         self.reached[point] += 1
         if self.trace is not None:
             self.trace.append(f"{self.now:.3f} {process.name} {point}")
+        if point in self.observers:
+            self.observers[point](process)
         if self.faults:
             self._inject_if_due(process, point)
         if self.random.random() < SWITCH:
@@ -217,6 +226,8 @@ class World:
             self.trace.append(f"{self.now:.3f} {process.name} {kind.upper()} at {point}")
         if kind == "kill":
             process.kill()
+            if process.alive:  # its JVM, which may be busy for a while
+                process.paused_until = self.now + self.random.choice((0.0, 1.0, 20.0))
         elif kind == "pause":
             process.paused_until = self.now + self.random.choice((0.05, 1.0, 20.0))
         else:
