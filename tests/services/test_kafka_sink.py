@@ -303,7 +303,7 @@ def test_an_epoch_behind_an_open_transaction_of_another_pipeline_is_not_written_
 ) -> None:
     """All ledgers are in one topic, and a reader of committed records stops at the first open transaction."""
     name = topic()
-    killed = connect.kafka(servers=client.servers, topic=topic(), format="text").writer()
+    killed = KafkaWriter(connect.kafka(servers=client.servers, topic=topic(), format="text"))
     killed.open(run("killed"))
     staged = killed.stage(0, rows(spark, ("other",), schema="line string"))
     with failpoints.arm("kafka.ledger"), pytest.raises(failpoints.Crash):
