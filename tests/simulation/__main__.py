@@ -27,14 +27,19 @@ class Report:
     without_fault: int = 0
     runs: int = 0
     fenced: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+    """CPU time."""
     injected: Counter[tuple[str, str]] = field(default_factory=Counter)
     violations: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, outcome: Outcome) -> None:
         """Add a history."""
         self.histories += 1
+        self.refused += outcome.refused
         self.epochs += outcome.epochs
-        self.fewest_epochs = min(self.fewest_epochs, outcome.epochs)
+        if not outcome.refused:
+            self.fewest_epochs = min(self.fewest_epochs, outcome.epochs)
         self.fewest_sinks = min(self.fewest_sinks, len(outcome.sinks))
         self.without_fault += not outcome.injected
         self.runs += outcome.runs
@@ -52,6 +57,8 @@ class Report:
         self.without_fault += other.without_fault
         self.runs += other.runs
         self.fenced += other.fenced
+        self.refused += other.refused
+        self.seconds += other.seconds
         self.injected += other.injected
         self.violations += other.violations
 
@@ -72,6 +79,7 @@ class Report:
         yield f"  {self.fewest_epochs} epochs and {self.fewest_sinks} sinks in each; {self.without_fault} without a fault"
         yield f"{self.injected.total():,} faults at {len({point for point, _ in self.injected})} points"
         yield f"{self.fenced:,} runs fenced by a newer one"
+        yield f"{self.refused:,} histories ended by a damaged file after a power failure, with right sinks"
         yield f"{len(self.violations)} violations"
         for seed, violation in self.violations[:10]:
             yield f"  seed {seed}: {violation}"
@@ -79,9 +87,10 @@ class Report:
 
 def simulate_all(seeds: Iterable[int]) -> Report:
     """Simulate the histories of some seeds in this process."""
-    report = Report()
+    report, began = Report(), time.process_time()
     for seed in seeds:
         report.add(simulate(seed))
+    report.seconds = time.process_time() - began
     return report
 
 
@@ -106,7 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report.merge(part)
     seconds = time.monotonic() - began
     print("\n".join(report.lines()))
-    print(f"{report.histories / seconds * 60:,.0f} histories a minute")
+    rates = (report.histories / spent * 60 for spent in (seconds, report.seconds))
+    print("{:,.0f} histories a minute, {:,.0f} a minute of CPU time".format(*rates))
     if report.unreached:
         print(f"fault points that were not reached: {', '.join(report.unreached)}")
     return int(bool(report.violations or report.unreached))

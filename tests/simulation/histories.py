@@ -149,7 +149,8 @@ class _History:
                 kinds = (*kinds, "lost connection", "server restart")
             if point.startswith("kafka."):
                 kinds = (*kinds, "open transaction")
-            faults.append(Fault(random.choice(kinds), point, 1 + int(random.expovariate(0.3))))
+            after = random.choice((0, 0, random.randrange(40)))
+            faults.append(Fault(random.choice(kinds), point, 1 + int(random.expovariate(0.3)), after))
         return faults
 
     def _is_over(self) -> bool:

@@ -28,7 +28,6 @@ from tests.simulation import run, spark
 from tests.simulation.database import SimulatedDialect
 from tests.simulation.disk import SimulatedPath
 from tests.simulation.histories import simulate
-from tests.simulation.world import Process
 
 LIMIT = 6_000
 """The number of histories after which a mutant counts as not found."""
@@ -89,6 +88,10 @@ def _create_or_replace(self: LocalStore, path: str, content: bytes) -> bool:
     return True
 
 
+def _remove_staging(self: FilesWriter) -> None:
+    self._store.remove(f"{self._root}/{self._internal_directory}/staging")
+
+
 def _commit_two_transactions(self: LedgerTopic, entry: LedgerEntry) -> bool:
     self.producer.commitTransaction()
     self.producer.beginTransaction()
@@ -107,15 +110,6 @@ def _write_without_sync(path: SimulatedPath, content: bytes) -> None:
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
     new.replace(path)
-
-
-def _kill_with_lock(self: Process) -> None:
-    """The JVM of a killed driver lives on, and does not hold the lock."""
-    self.driver_alive = False
-    if self.in_jvm:
-        self.on_end[0]()  # closes its files
-    else:
-        self.end()
 
 
 @contextmanager
@@ -145,11 +139,11 @@ MUTANTS = (
     Mutant("rows and ledger entry in one transaction of a database", _attribute(TableWriter, "_commit", _commit_rows_first)),
     Mutant("the row lock of a commit on the fencing token", _attribute(SimulatedDialect, "lock_rows", "")),
     Mutant("the lock of the checkpoint directory", _attribute(DirectoryLock, "try_acquire", lambda self: True)),
-    Mutant("the lock that the JVM inherits", _attribute(Process, "kill", _kill_with_lock)),
     Mutant("all sinks stage before the first commits", _attribute(Delivery, "_stage_all", _stage_and_commit_each)),
     Mutant("sinks commit before Spark does", _attribute(spark.MicroBatches, "_execute", _execute_after_commit)),
     Mutant("offsets are synced before a sink commits", _attribute(run, "sync_offsets", lambda checkpoint, epoch: None)),
     Mutant("entries of the ledger of files are created exclusively", _attribute(LocalStore, "create", _create_or_replace)),
+    Mutant("a run leaves the staged files of a newer one", _attribute(FilesWriter, "_remove_older_staging", _remove_staging)),
     Mutant("the commit of files is completed by the next run", _attribute(FilesWriter, "_roll_forward", lambda self, entry: None)),
     Mutant("rows and ledger entry in one transaction of Kafka", _attribute(LedgerTopic, "commit", _commit_two_transactions)),
     Mutant("the ledger is read behind open transactions", _attribute(LedgerTopic, "_read_committed", lambda *arguments: None)),

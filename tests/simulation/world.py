@@ -37,11 +37,12 @@ class StuckError(Exception):
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, injected the `count`-th time that any process reaches a point, or at a step of the history."""
+    """A fault, injected some calls after a process has reached a point for the `count`-th time."""
 
     kind: FaultKind
     point: str
     count: int
+    after: int = 0
 
 
 class Process:
@@ -155,6 +156,8 @@ class World:
         self.trace: list[str] | None = None
         self.last_chance = self.random.randrange(20, 200)
         """The call at which a history without a fault gets one."""
+        self._armed: tuple[Fault, Process, int] | None = None
+        """A fault whose point was reached, the process, and the calls of it that are still to come."""
         self.scheduler = getcurrent()
 
     def step(self, point: str) -> None:
@@ -237,14 +240,22 @@ class World:
             self._switch_away(self.current)
 
     def _inject_if_due(self, process: Process, point: str) -> None:
-        for fault in self.faults:
-            if (fault.point == point and self.reached[point] >= fault.count) or self._is_last_chance():
-                self.faults.remove(fault)
-                self.inject(fault.kind, process, point)
-                return
-
-    def _is_last_chance(self) -> bool:
-        return self.steps > self.last_chance and not self.injected
+        if self._armed is None:
+            for fault in self.faults:
+                if fault.point == point and self.reached[point] >= fault.count:
+                    self._armed = (fault, process, fault.after)
+                    break
+        if self._armed is None:
+            if self.steps > self.last_chance and not self.injected:
+                self.inject(self.faults.pop().kind, process, point)
+            return
+        fault, owner, remaining = self._armed
+        if remaining and owner.alive:
+            self._armed = (fault, owner, remaining - (owner is process))
+            return
+        self._armed = None
+        self.faults.remove(fault)
+        self.inject(fault.kind, process, point)
 
     def _switch_away(self, thread: Thread) -> None:
         self.scheduler.switch()
