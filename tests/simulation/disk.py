@@ -302,12 +302,12 @@ class SimulatedFile:
     def _write(self, data: bytes) -> None:
         world, node = active(), self._description.node
         process = self._description.process
-        was_alive = process is None or process.alive
+        was_alive = process is not None and process.alive
         offset = len(node.content) if self._append else self._position
         try:
             disk = _disk("disk.write", self._description.path)
         except Killed:
-            if was_alive:  # killed while it was writing: the first bytes are there
+            if was_alive and process is not None and not process.evicted:  # the first bytes are there
                 _disks[-1].write(node, offset, data[: world.random.randrange(len(data))])
             raise
         disk.write(node, offset, data)

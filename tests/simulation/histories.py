@@ -149,8 +149,12 @@ class _History:
                 kinds = (*kinds, "lost connection", "server restart")
             if point.startswith("kafka."):
                 kinds = (*kinds, "open transaction")
+            late = (
+                point.startswith("disk.") and random.random() < 0.5
+            )  # most calls to a disk are at the start
+            count = random.randrange(1, 60) if late else 1 + int(random.expovariate(0.3))
             after = random.choice((0, 0, random.randrange(40)))
-            faults.append(Fault(random.choice(kinds), point, 1 + int(random.expovariate(0.3)), after))
+            faults.append(Fault(random.choice(kinds), point, count, after))
         return faults
 
     def _is_over(self) -> bool:
@@ -166,17 +170,17 @@ class _History:
             self._active = self._start("machine-1")
         return False
 
-    def _start(self, machine: str) -> Process:
+    def _start(self, machine: str, delay: float | None = None) -> Process:
         self._outcome.runs += 1
         if self._outcome.runs > _MAX_RUNS:
             raise Violation(f"the pipeline does not recover in {_MAX_RUNS} runs")
         process = Process(self._world, f"run-{self._outcome.runs}", machine)
         process.checkpoint = self._checkpoint
         process.on_end.append(lambda: self._disk.close_all(process))
-        delay = self._random.choice((0.0, 1.0, 5.0))
+        seconds = self._random.choice((0.0, 1.0, 5.0)) if delay is None else delay
 
         def body() -> None:
-            self._world.sleep(delay)
+            self._world.sleep(seconds)
             run_pipeline(process, self._target, process.checkpoint)
             process.completed = True
             process.end()
@@ -216,7 +220,9 @@ class _History:
         if kind == "same machine" or (kind == "fresh" and self._target.logged) or self._others:
             self._others.append(self._start(process.machine))  # the lock rejects it
             return
-        process.paused_until = self._world.now + self._random.choice((0.05, 1.0, 20.0))
+        process.paused_until = self._world.now + self._random.choice(
+            (self._random.uniform(0, 0.5), 1.0, 20.0)
+        )
         if kind == "fresh" and process.has_opened:
             # A new checkpoint elsewhere: all rows are written again, and the older run must not write any more.
             self._checkpoint = FRESH
@@ -226,7 +232,7 @@ class _History:
             self._disk.close_all(process)
         if process is self._active:
             self._others.append(process)
-            self._active = self._start(f"machine-{self._outcome.runs}")
+            self._active = self._start(f"machine-{self._outcome.runs}", delay=self._random.choice((0.0, 1.0)))
 
     def _ends(self, checkpoint: str) -> list[int]:
         """Return the end of each epoch in the offset log of a checkpoint."""

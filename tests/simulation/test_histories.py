@@ -22,7 +22,6 @@ def test_no_history_loses_or_doubles_a_row_and_every_fault_point_is_reached() ->
     report = simulate_all(range(HISTORIES))
     assert report.violations == []
     assert report.unreached == []
-    assert report.refused < HISTORIES / 20
     assert (report.histories, report.without_fault) == (HISTORIES, 0)
     assert report.fewest_epochs >= 3
     assert report.fewest_sinks >= 2

@@ -154,8 +154,8 @@ class World:
         self.observers: dict[str, Callable[[Process], None]] = {}
         """Called with the process that reaches a point."""
         self.trace: list[str] | None = None
-        self.last_chance = self.random.randrange(20, 200)
-        """The call at which a history without a fault gets one."""
+        self.last_chance = self.random.randrange(20, 260)
+        """The call at which a history without a fault gets one; all histories have more."""
         self._armed: tuple[Fault, Process, int] | None = None
         """A fault whose point was reached, the process, and the calls of it that are still to come."""
         self.scheduler = getcurrent()
