@@ -19,6 +19,7 @@ COMPARISONS = (
     "joins",
     "latency",
     "native_windows",
+    "nexmark",
     "patterns",
     "python",
     "windows",

@@ -117,6 +117,28 @@ class Flink:
             rows_read.append(tuple(None if field is None else str(field) for field in fields))
         return rows_read
 
+    def changes(self, query: str) -> list[tuple[str, list[str | None]]]:
+        """Return the changelog of a query over bounded tables: the kind of each change, and its values as text.
+
+        Values must not contain `, `.
+        """
+        result, changed = _execute(self._tables, query).collect(), []
+        while result.hasNext():
+            kind, _, values = str(result.next().toString()).partition("[")
+            changed.append((kind, [None if value == "null" else value for value in values[:-1].split(", ")]))
+        return changed
+
+    def discard(self, query: str) -> None:
+        """Run a query over bounded tables to its end; its rows go nowhere."""
+        nowhere = self._gateway.jvm.org.apache.flink.table.api.TableDescriptor.forConnector("blackhole")
+        result = self._tables.sqlQuery(query).insertInto(nowhere.build()).execute()
+        result.getJobClient().get().getJobExecutionResult().get()
+
+    @property
+    def process(self) -> int:
+        """The process id of Flink's JVM."""
+        return int(self._gateway.jvm.java.lang.ProcessHandle.current().pid())
+
     def explain(self, query: str) -> str:
         """Return Flink's plan of a statement."""
         details = self._gateway.new_array(self._gateway.jvm.org.apache.flink.table.api.ExplainDetail, 0)

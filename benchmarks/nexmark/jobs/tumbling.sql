@@ -1,0 +1,3 @@
+SELECT bidder, count(*) AS bids, sum(price) AS total, window_start AS starttime
+FROM TABLE(TUMBLE(TABLE bid, DESCRIPTOR(date_time), INTERVAL '10' SECOND))
+GROUP BY bidder, window_start, window_end;
