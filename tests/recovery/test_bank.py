@@ -59,7 +59,7 @@ def test_every_state_of_memory_adds_up_to_zero(spark: SparkSession, tmp_path: Pa
         if step == "delivery.committed":
             for name, sink in sinks.items():
                 rows = sink.contents()
-                states.append(State(name, len(states), sum(row["balance"] for row in rows), len(rows)))
+                states.append(State(name, len(states), sum(row["balance"] or 0 for row in rows), len(rows)))
 
     with watch(record):
         build_bank(tmp_path, build).run(until="drained", checkpoint=tmp_path / "checkpoint")
