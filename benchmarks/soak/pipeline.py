@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.compute
+
 from benchmarks.noop_sink import NoopSink
 from headrace import (
     Pipeline,
     Processor,
     connect,
     detectors,
+    models,
     patterns,
     smoothing,
     state,
@@ -150,13 +154,21 @@ def pattern_steps(pipeline: Pipeline, timed: TimedStream) -> dict[str, Rows]:
     }
 
 
+def double(rows: pyarrow.Table) -> Any:
+    """Return twice the value of each row."""
+    return pyarrow.compute.multiply(rows["v"], 2.0)
+
+
 def analytic_steps(timed: TimedStream) -> dict[str, Rows]:
-    """Return checked and smoothed rows, and alerts of anomalies."""
+    """Return checked, smoothed and predicted rows, and alerts of anomalies."""
     keyed = timed.key_by("k")
     spikes = keyed.detect("spikes", detectors.multi_scale(), on="v")
     return {
         "checked": timed.expect("checked", low="v < 99"),
         "smoothed": keyed.smooth("smoothed", smoothing.median(rows=5), on="v"),
+        "predicted": timed.predict(
+            "predicted", models.function(double), features="v", output="twice double", on_error="fail"
+        ),
         "alerts": spikes.key_by("k").alert("alerts", when="anomalous", repeat="1 minute"),
     }
 

@@ -2,10 +2,11 @@
 
 In reading order: `Pipeline` reads sources into streams; `connect` has the connectors; `windows` and
 `triggers` define where in event time and when in processing time results are computed, `patterns` which rows
-follow each other, `detectors` which rows are anomalous, `smoothing` how noise is removed; `Aggregate` is the
-base of aggregates in Python, `Processor`, with `state`, `timers` and `side_output`, that of per-key logic;
-all errors derive from `HeadraceError`. The other names are for type annotations: the stages of a stream,
-`Connector`, `Schema` and `RunHandle`. Importing this package starts no JVM.
+follow each other, `detectors` which rows are anomalous, `smoothing` how noise is removed, `models` what is
+predicted; `Aggregate` is the base of aggregates in Python, `Processor`, with `state`, `timers` and
+`side_output`, that of per-key logic; all errors derive from `HeadraceError`. The other names are for type
+annotations: the stages of a stream, `Connector`, `Schema` and `RunHandle`. Importing this package starts no
+JVM.
 
 >>> from headrace import Pipeline, TimedStream, connect, windows
 >>> fraud = Pipeline("card-fraud")
@@ -18,7 +19,7 @@ all errors derive from `HeadraceError`. The other names are for type annotations
 
 from typing import TYPE_CHECKING
 
-from headrace import connect, detectors, patterns, smoothing, triggers, windows
+from headrace import connect, detectors, models, patterns, smoothing, triggers, windows
 from headrace.aggregates import Aggregate
 from headrace.connectors.base import Connector
 from headrace.errors import HeadraceError
@@ -96,6 +97,7 @@ __all__ = [
     "WindowedStream",
     "connect",
     "detectors",
+    "models",
     "patterns",
     "side_output",
     "smoothing",

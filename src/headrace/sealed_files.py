@@ -18,6 +18,9 @@ from headrace.errors import DamagedFileError
 RESTORE = "restore a savepoint (headrace savepoint restore), or start over with --fresh"
 """The hint of a damaged file of a checkpoint."""
 
+CURRENT = "current"
+"""The file with the active version, in a directory of versions."""
+
 _SEAL = b"#seal "
 _LENGTH = len(_SEAL) + 33
 """The length of the last line: the digest has 32 hexadecimal digits, and a line break ends it."""
@@ -49,6 +52,20 @@ def unseal(content: bytes, path: Path, *, hint: str, where: Path | str | None = 
         what = "the file is empty" if not content else "the file is damaged: its checksum does not match"
         raise DamagedFileError(what, where=str(where or path), hint=hint)
     return body
+
+
+def read_version(directory: Path, name: str) -> bytes:
+    """Return the content of a file in a directory of versions.
+
+    Raises:
+        DamagedFileError: the file is damaged or missing.
+    """
+    path = directory / name
+    try:
+        return unseal(path.read_bytes(), path, hint=RESTORE)
+    except FileNotFoundError as error:
+        what = "the file is missing: it has a version that an epoch has used"
+        raise DamagedFileError(what, where=str(path), hint=RESTORE) from error
 
 
 def is_sealed(content: bytes) -> bool:

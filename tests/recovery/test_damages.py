@@ -31,6 +31,7 @@ def test_state_that_is_damaged_names_the_file(harness: Harness) -> None:
         key=lambda file: int(file.name.partition("_")[0]),
     )
     result = harness.apply("stopped", Damage("truncated", str(newest.relative_to(checkpoint))))
+    assert result is not None
     assert result.outcome == "clear error"
     assert newest.name in result.detail
     assert "hint: restore a savepoint" in result.detail

@@ -445,7 +445,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
         "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
-        "map_batches, match, match_rules, over, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
+        "map_batches, match, match_rules, over, predict, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
         "where, window, with_columns",
     ),
     (
@@ -766,7 +766,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
         "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
-        "map_batches, match, match_rules, over, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
+        "map_batches, match, match_rules, over, predict, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
         "where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"
         "  hint: Known: a, b, tx",
@@ -775,6 +775,27 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "a ttl below the resolution of the watermark",
         step("{from: tx, window: global, ttl: 1 microsecond, aggregate: {n: count(*)}}"),
         "p.yaml:5:38: expected a millisecond or more, got `1 microsecond`",
+    ),
+    (
+        "a port that is no number",
+        source("{postgres: {url: 'postgresql://db:x/shop', table: t}, schema: a int}"),
+        "p.yaml:3:24: postgres: url: expected postgresql://user:password@host:port/database, "
+        "got 'postgresql://db:x/shop'\n"
+        "  hint: `url` is the address: `<kind>://user:password@host:port/database`",
+    ),
+    (
+        "a port that is too large",
+        source("{redis: {url: 'redis://cache:65536', stream: s}, schema: a string}"),
+        "p.yaml:3:21: redis: url: expected redis://user:password@host:6379/0, got 'redis://cache:65536'\n"
+        "  hint: `url` is the server: `redis://user:password@host:6379/0`, with TLS `rediss://`",
+    ),
+    (
+        "a mapping in the list of metadata",
+        source("{kafka: {servers: 'h:1', topic: t, metadata: [key: k]}, format: json, schema: a int}"),
+        "p.yaml:3:52: kafka: metadata: expected a list of fields, or a mapping from fields to different column "
+        "names, got [{'key': 'k'}]\n"
+        "  hint: `metadata` is metadata that become columns, some of key, key_bytes, topic, partition, offset, "
+        "timestamp, headers; with other column names as a mapping, such as `{timestamp: sent_at}`",
     ),
     (
         "no sources",

@@ -18,13 +18,11 @@ def parse_metadata(value: Any) -> dict[str, str]:
     Raises:
         ValueError: it is none of them, or two fields have the same column name.
     """
-    if isinstance(value, Mapping):
-        names = dict(value)
-    else:
-        fields = [value] if isinstance(value, str) or not isinstance(value, Sequence) else value
-        names = dict.fromkeys(fields)
-    columns = {str(field): str(name or field) for field, name in names.items()}
-    if not all(isinstance(field, str) for field in names) or len(set(columns.values())) < len(columns):
+    fields = [value] if isinstance(value, str) or not isinstance(value, Sequence | Mapping) else list(value)
+    names = value if isinstance(value, Mapping) else {}
+    are_words = all(isinstance(field, str) for field in fields)  # an item of a list can be a mapping
+    columns = {field: str(names.get(field) or field) for field in fields} if are_words else {}
+    if not are_words or len(set(columns.values())) < len(columns):
         raise ValueError("expected a list of fields, or a mapping from fields to different column names")
     return columns
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow
 
-from headrace.functions.failures import WrongResult
+from headrace.functions.failures import Failure, WrongResult
 
 Values = Sequence[Any]
 _EXACT: dict[Any, tuple[type, range | None]] = {
@@ -28,6 +28,17 @@ _EXACT: dict[Any, tuple[type, range | None]] = {
 """Python types whose values, within limits, always fit an Arrow type."""
 _PLAIN = (str, float, bool, bytes, int)
 _ERRORS = (pyarrow.ArrowException, TypeError, ValueError, OverflowError)
+
+
+@dataclasses.dataclass(frozen=True)
+class PartialResult:
+    """The result of a batch some of whose rows failed."""
+
+    rows: pyarrow.Table
+    origin: Sequence[int]
+    """The input row of each row."""
+    failures: dict[int, Failure]
+    """By input row."""
 
 
 class OutputColumns:

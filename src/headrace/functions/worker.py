@@ -30,7 +30,7 @@ from headrace.functions.failures import (
 )
 from headrace.functions.frames import to_columns, to_frame
 from headrace.functions.logs import label_output
-from headrace.functions.results import OutputColumns, Values
+from headrace.functions.results import OutputColumns, PartialResult, Values
 from headrace.functions.rows import iterate_rows, row_class
 from headrace.functions.totals import CallTotals
 
@@ -203,11 +203,13 @@ class FunctionLoop:
         return BatchResult(columns, kept, failures)
 
     def _map_batch(self, batch: pyarrow.RecordBatch) -> BatchResult:
-        """Apply the function to the whole batch; if the function fails, all rows of the batch fail."""
+        """Apply the function to the whole batch; if the function raises, all rows of the batch fail."""
         try:
             limit = self._call.timeout
             with time_limit(limit) if limit else contextlib.nullcontext():
                 result = self._callee.function(to_frame(select_visible(batch), self._call.library))
+            if isinstance(result, PartialResult):
+                return BatchResult(to_columns(result.rows, self._call.output), result.origin, result.failures)
             columns = to_columns(result, self._call.output)
             return self._with_times(batch, columns)
         except RAISED as error:

@@ -1,11 +1,7 @@
 """Snapshots of reloaded lookup tables in the checkpoint directory, one version per reload.
 
-    <checkpoint of the query>/lookups/<step>/journal.jsonl     the version that each epoch uses
-                                             current           the active version, read by the tasks
-                                             <version>.arrow   key and values of every row, as text
-
-The driver selects and records the version of an epoch before its tasks start, so that a replayed epoch reads
-the same table. If the table cannot be read, the last version is used.
+`<checkpoint of the query>/lookups/<step>/<version>.arrow` has key and values of every row, as text. If the
+table cannot be read, the last version is used.
 """
 
 from __future__ import annotations
@@ -19,18 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow
 
-from headrace.checkpoints.journal import append_line, read_lines
-from headrace.connectors.durable_files import write_durably
+from headrace.checkpoints.epoch_versions import EpochVersions
 from headrace.connectors.flatten import json_text, quote_name
 from headrace.connectors.lookups import Key, Values
-from headrace.errors import DamagedFileError
-from headrace.sealed_files import RESTORE, seal, unseal
-from headrace.spark.cache import replace_atomically
+from headrace.sealed_files import CURRENT, read_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _log = logging.getLogger("headrace")
+_SUFFIX = ".arrow"
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ class SnapshotReader:
     _rows: dict[Key, list[Values]] = field(default_factory=dict)
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
-        version = _read(Path(self.table.directory) / "current").decode()
+        version = read_version(Path(self.table.directory), CURRENT).decode()
         if version != self._version:
             self._rows, self._version = self._load(version), version
         return {key: self._rows[key] for key in keys if key in self._rows}
@@ -72,7 +66,7 @@ class SnapshotReader:
 
     def _load(self, version: str) -> dict[Key, list[Values]]:
         rows: dict[Key, list[Values]] = {}
-        stored = _read(Path(self.table.directory) / f"{version}.arrow")
+        stored = read_version(Path(self.table.directory), f"{version}{_SUFFIX}")
         with pyarrow.ipc.open_file(pyarrow.BufferReader(stored)) as content:
             columns = [column.to_pylist() for column in content.read_all().columns]
         for row in zip(*columns, strict=True):
@@ -105,10 +99,10 @@ class Snapshots:
         version_of: Callable[[], str | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._step, self._directory, self._read = step, directory.absolute(), read
+        self._step, self._read = step, read
+        self._versions = EpochVersions(directory, _SUFFIX)
         self._on, self._refresh = tuple(on), refresh
         self._version_of, self._clock = version_of, clock
-        self._epochs = {int(line["epoch"]): str(line["version"]) for line in read_lines(self._journal)}
         self._loaded_at: float | None = None
         self._content = ""
 
@@ -117,21 +111,14 @@ class Snapshots:
         frame = self._read()
         added = [column for column in frame.schema if column.name not in self._on]
         casts = {column.name: _from_text(column.dataType.simpleString()) for column in added}
-        return SnapshotTable(str(self._directory), len(self._on), casts, address)
+        return SnapshotTable(str(self._versions.directory), len(self._on), casts, address)
 
     def enter(self, epoch: int) -> None:
         """Activate the version of an epoch: the recorded one in a replay, otherwise the newest."""
-        if epoch not in self._epochs:
-            earlier = [number for number in self._epochs if number < epoch]
-            version = self._epochs[max(earlier)] if earlier else None
-            self._epochs[epoch] = self._reload(version) if self._is_due() or version is None else version
-            append_line(self._journal, {"epoch": epoch, "version": self._epochs[epoch]})
-        self._activate(self._epochs[epoch])
-        self._remove_old(epoch)
+        self._versions.enter(epoch, self._choose)
 
-    @property
-    def _journal(self) -> Path:
-        return self._directory / "journal.jsonl"
+    def _choose(self, version: str | None) -> str:
+        return self._reload(version) if self._is_due() or version is None else version
 
     def _is_due(self) -> bool:
         return self._loaded_at is None or self._clock() - self._loaded_at >= self._refresh
@@ -143,43 +130,22 @@ class Snapshots:
             content = self._version_of()
             if version is not None and content is not None and content == self._content:
                 return version
-            number = 1 + max((int(path.stem) for path in self._directory.glob("*.arrow")), default=-1)
-            self._write(str(number))
+            number = str(self._versions.next_number())
+            self._write(number)
             self._content = content or ""
-            return str(number)
         except Exception as error:
             if version is None:
                 raise
             _log.warning("`%s`: cannot reload the table, the last version is used: %s", self._step, error)
             return version
+        return number
 
     def _write(self, version: str) -> None:
-        self._directory.mkdir(parents=True, exist_ok=True)
         content = _as_text(self._read(), self._on).toArrow()
         buffer = pyarrow.BufferOutputStream()
         with pyarrow.ipc.new_file(buffer, content.schema) as file:
             file.write_table(content)
-        path = self._directory / f"{version}.arrow"
-        write_durably(path, seal(buffer.getvalue().to_pybytes(), path))
-
-    def _activate(self, version: str) -> None:
-        path = self._directory / "current"
-        replace_atomically(path, seal(version.encode(), path))
-
-    def _remove_old(self, epoch: int) -> None:
-        """Remove snapshots of epochs before the last one, which Spark never replays."""
-        self._epochs = {number: version for number, version in self._epochs.items() if number >= epoch - 1}
-        for path in self._directory.glob("*.arrow"):
-            if path.stem not in self._epochs.values() and int(path.stem) < int(self._epochs[epoch]):
-                path.unlink(missing_ok=True)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return unseal(path.read_bytes(), path, hint=RESTORE)
-    except FileNotFoundError as error:
-        what = "the file is missing: it has a table that a lookup has used"
-        raise DamagedFileError(what, where=str(path), hint=RESTORE) from error
+        self._versions.store(version, buffer.getvalue().to_pybytes())
 
 
 def _as_text(frame: DataFrame, on: Sequence[str]) -> Any:

@@ -25,7 +25,7 @@ from headrace.lowering.patterns.rules import RuleStep
 from headrace.lowering.tables.changes import as_changes
 from headrace.spark.errors import describe_error
 from headrace.steps.base import Node, Ref
-from headrace.steps.code.functions import FunctionStep
+from headrace.steps.code.functions import WorkerStep
 
 if TYPE_CHECKING:
     from headrace.lowering.sources import StreamInputs
@@ -95,7 +95,7 @@ class Lowering:
 
     def _output(self, node: Node, ref: Ref) -> DataFrame:
         raw = self.raw(ref.step)
-        if not isinstance(node, FunctionStep):
+        if not isinstance(node, WorkerStep):
             load_lowering(type(node))
             return select_output(node, ref, raw)
         rows = self.frame(node.input)
@@ -121,7 +121,7 @@ class Lowering:
         if step not in self._raw:
             load_lowering(type(self.graph[step]))
             frame = self._named(step, lambda: lower(self.graph[step], self))
-            reused = self.persists_results and isinstance(self.graph[step], FunctionStep)
+            reused = self.persists_results and isinstance(self.graph[step], WorkerStep)
             self._raw[step] = self._persist(frame) if reused else frame
         return self._raw[step]
 

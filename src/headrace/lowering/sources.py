@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from headrace.connectors.base import Reader, Reception
-    from headrace.steps.code.functions import FunctionStep
+    from headrace.steps.code.functions import WorkerStep
     from headrace.steps.endpoints.source import FrameSource, Source
     from headrace.steps.endpoints.table import TableReader
     from headrace.steps.patterns.match_rules import MatchRules
@@ -105,7 +105,7 @@ class StreamInputs:
         held: Any = self.held[step]
         return held  # type: ignore[no-any-return]
 
-    def failures(self, node: FunctionStep, rows: DataFrame) -> DeadLetters | None:
+    def failures(self, node: WorkerStep, rows: DataFrame) -> DeadLetters | None:
         """Return the collector of rows that a function diverts; None if this query does not deliver them."""
         if node.on_error != "divert" or node.name not in self._primary_reader_of:
             return None

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from headrace.plan.graph import Graph
 from headrace.steps.base import DEAD_LETTERS, Node, Ref
-from headrace.steps.code.functions import FunctionStep
+from headrace.steps.code.functions import WorkerStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import FrameSource, Source
 from headrace.steps.patterns.match_rules import FAULTS
@@ -125,10 +125,10 @@ class _Planner:
     def assign_dead_letters(self) -> None:
         """Make the first query that reads a source its primary reader, which delivers its dead letters."""
         for node in self.graph:
-            if isinstance(node, Source | FunctionStep):
+            if isinstance(node, Source | WorkerStep):
                 self._assign_dead_letters_of(node)
 
-    def _assign_dead_letters_of(self, node: Source | FunctionStep) -> None:
+    def _assign_dead_letters_of(self, node: Source | WorkerStep) -> None:
         dead_letters = Ref(node.name, DEAD_LETTERS)
         diverts = node.collects_dead_letters and node.on_error == "divert"
         readers = [d for d in self.drafts.values() if self._computes(d, node) and dead_letters not in d.roots]
@@ -141,7 +141,7 @@ class _Planner:
             owner.dead_letters_of += [node.name] if diverts else []
             owner.sinks += self.dead_letter_sinks.get(node.name, [])
 
-    def _computes(self, draft: _Draft, node: Source | FunctionStep) -> bool:
+    def _computes(self, draft: _Draft, node: Source | WorkerStep) -> bool:
         """Return True if a query reads a source, or calls a function."""
         if isinstance(node, Source):
             return Ref(node.name) in draft.roots
@@ -155,7 +155,7 @@ class _Planner:
             todo += [] if ref in _roots(self.graph, ref) else self.graph[ref.step].inputs
         return False
 
-    def _draft_of(self, node: Source | FunctionStep) -> _Draft:
+    def _draft_of(self, node: Source | WorkerStep) -> _Draft:
         """Return a query for the dead letters of a step whose rows no sink reads."""
         if isinstance(node, Source):
             return self._draft_of_source(node.name)

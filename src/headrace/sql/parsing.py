@@ -17,6 +17,7 @@ _TOKEN = re.compile(r"<Token .*?text: (.*?), line: .*?>")
 """sqlglot prints its token objects."""
 MAX_TOKENS = 10_000
 """The number of words and signs in an expression or a query; it takes about a second to parse them."""
+TOO_LONG = f"expected at most {MAX_TOKENS} words and signs, got {{}}"
 _OPERAND = re.compile(r"Required keyword: '\w+' missing for <class ")
 
 
@@ -69,7 +70,7 @@ def check_size(tokens: int) -> None:
 
     check_effort()
     if tokens > MAX_TOKENS:
-        raise ParseError(f"expected at most {MAX_TOKENS} words and signs, got {tokens}")
+        raise ParseError(TOO_LONG.format(tokens))
 
 
 def describe_fault(fault: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headrace.access.effort import check_effort
 from headrace.errors import DocumentError, Problem
 from headrace.statements.declarations import Placed
 from headrace.yaml.positions import Fields, Items, KeyedValue, Scalar, Value
@@ -21,6 +22,7 @@ class Draft:
 
     def add(self, section: str, name: str, where: str, entry: Mapping[str, Any]) -> None:
         """Add an entry to a section."""
+        check_effort()
         self.sections[section][name] = (where, entry)
 
     def new_name(self, view: str, verb: str) -> str:

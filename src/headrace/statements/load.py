@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.access import accepted_environment, check_import
-from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT
+from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT, EffortError, check_effort
 from headrace.connectors.registry import connector
 from headrace.errors import DocumentError, HeadraceError, OptionError, did_you_mean
 from headrace.functions.reference import search_directory
@@ -186,8 +186,11 @@ class _ScriptBuilder:
     def attempt(self, cursor: Cursor) -> None:
         """Add a statement; its problems are collected."""
         where = cursor.place
+        check_effort()
         try:
             self._add(parse_statement(cursor), where)
+        except EffortError:
+            raise
         except DocumentError as error:
             self.draft.problems += error.problems
         except HeadraceError as error:
@@ -563,9 +566,13 @@ def _is_clock(expression: str) -> bool:
 
 
 def _expression(text: str) -> Any:
-    from sqlglot import parse_one
+    """Return a parsed expression; None if its syntax is wrong."""
+    from sqlglot import ParseError, parse_one
 
-    return parse_one(text, dialect="spark")
+    try:
+        return parse_one(text, dialect="spark")
+    except ParseError:
+        return None
 
 
 def _default_name(path: Path) -> str:

@@ -311,7 +311,9 @@ def _function(node: exp.Window) -> str:
     call = node.this
     while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup):
         call = call.this
-    return str(call.name if isinstance(call, exp.Anonymous) else call.sql_name()).upper()
+    if isinstance(call, exp.Func) and not isinstance(call, exp.Anonymous):
+        return str(call.sql_name()).upper()
+    return str(call.name or call.key).upper()
 
 
 def _own_windows(item: exp.Expr, exp: Any) -> list[exp.Window]:

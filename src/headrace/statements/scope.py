@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headrace.access.effort import check_effort
 from headrace.errors import did_you_mean, nearest
 from headrace.sql.functions import spark_functions
 from headrace.statements.draft import refuse
@@ -119,6 +120,7 @@ class Scope:
                 part.set("this", _FUNCTIONS.get(part.name.lower(), part.name))
             return part
 
+        check_effort()
         return str(node.copy().transform(transform).sql(dialect="spark"))
 
     def place_of(self, node: exp.Expr) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from headrace.access.effort import check_effort
 from headrace.errors import DocumentError, Problem
-from headrace.sql.parsing import describe_fault
+from headrace.sql.parsing import MAX_TOKENS, TOO_LONG, describe_fault
 from headrace.statements.spellings import move_within
 from headrace.statements.tokens import Cursor, Script
 
@@ -64,6 +65,10 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
     if tokens[0].text.upper() not in ("SELECT", "WITH", "("):
         what = f"expected a query, got `{tokens[0].text}`"
         raise DocumentError([Problem(script.place(tokens[0]), what, "such as SELECT * FROM tx")])
+    check_effort()
+    if len(tokens) > MAX_TOKENS:
+        what, hint = TOO_LONG.format(len(tokens)), "divide the query into views"
+        raise DocumentError([Problem(script.place(tokens[0]), what, hint)])
     body, emit = _split_emit(script, list(tokens))
     words = _prepare(script, move_within(script, _move_keys(body)))
     try:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from headrace.errors import DocumentError, Problem
+from headrace.yaml.parsing import check_length
 
 if TYPE_CHECKING:
     from sqlglot import Dialect, TokenType
@@ -38,11 +39,12 @@ def split_statements(script: Script) -> list[list[Token]]:
     """Return the tokens of each statement; statements end with a semicolon.
 
     Raises:
-        DocumentError: a quote or a comment is not closed.
+        DocumentError: the script is too long, or a quote or a comment is not closed.
     """
     from sqlglot import TokenType
     from sqlglot.errors import TokenError
 
+    check_length(script.text, script.file)
     try:
         tokens = tokenize(script.text)
     except TokenError:
@@ -125,12 +127,15 @@ class Cursor:
     def _match(self, words: Sequence[str]) -> int:
         """Return the number of tokens that are these words; sqlglot reads `PRIMARY KEY` as one token."""
         ahead: list[str] = []
-        for count, token in enumerate(self.tokens[self.position :], 1):
-            ahead += token.text.upper().split()
-            if ahead == list(words):
-                return count
-            if len(ahead) >= len(words):
-                break
+        for position in range(
+            self.position, len(self.tokens)
+        ):  # a slice would copy the rest of the statement
+            parts = self.tokens[position].text.upper().split()
+            ahead += parts
+            if not parts or ahead != list(words[: len(ahead)]):
+                return 0
+            if len(ahead) == len(words):
+                return position + 1 - self.position
         return 0
 
     def expect(self, word: str, hint: str = "") -> Token:

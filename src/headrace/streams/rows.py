@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
@@ -12,8 +13,11 @@ from headrace.errors import MissingOutputError, NoEventTimeError, OptionError, r
 from headrace.formats import Format
 from headrace.html_tables import html_table
 from headrace.lookups.declare import Lookup, LookupHow, OnMiss
+from headrace.models import Model
+from headrace.models.declare import predict_node
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
+from headrace.steps.code.functions import OnFailure
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import require_connector
 from headrace.steps.expressions import column_names, expression_of, to_named_expressions
@@ -238,6 +242,65 @@ class Stage:
         node = Expect.create(name, self._ref, rules=tuple(rules.items()), on_fail=on_fail)
         ref = self._pipeline._add(node)
         diverts = on_fail == "dead_letter" and isinstance(self, Stream)
+        return self._diverting(ref) if diverts else self._after(ref)
+
+    @overload
+    def predict(
+        self: Diverting[Diverted_co],
+        name: str,
+        model: Model,
+        /,
+        *,
+        output: str | type | Schema,
+        features: str | Sequence[str] | None = ...,
+        on_error: Literal["divert"] = ...,
+    ) -> Diverted_co: ...
+
+    @overload
+    def predict(
+        self: Before[Next_co],
+        name: str,
+        model: Model,
+        /,
+        *,
+        output: str | type | Schema,
+        features: str | Sequence[str] | None = ...,
+        on_error: OnFailure = ...,
+    ) -> Next_co: ...
+
+    @verb()
+    def predict(
+        self: Any,
+        name: str,
+        model: Model,
+        /,
+        *,
+        output: str | type | Schema,
+        features: str | Sequence[str] | None = None,
+        on_error: OnFailure = "divert",
+    ) -> Any:
+        """Add the columns that a model computes, and its version in `model_version`.
+
+        Args:
+            name: the step's name.
+            model: from `headrace.models`.
+            output: the columns that the model computes, such as `"risk double"`.
+            features: the columns that the model reads, in its order; default: all, which models in files
+                do not accept.
+            on_error: `"divert"` sends rows without a result to `.dead_letters`, with `reason` and
+                `traceback`; `"fail"` stops the run. To read the dead letters, predict before `key_by`.
+
+        >>> from headrace import Pipeline, connect, models
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
+        >>> risk = models.sklearn("risk.joblib", method="predict_proba")
+        >>> tx.predict("scored", risk, features="amount", output="safe double, fraud double").columns
+        ('card', 'amount', 'safe', 'fraud', 'model_version')
+        """
+        from headrace.streams.stream import Stream
+
+        node = predict_node(name, self._ref, model, output=output, features=features, on_error=on_error)
+        ref = self._pipeline._add(node)
+        diverts = on_error == "divert" and isinstance(self, Stream)
         return self._diverting(ref) if diverts else self._after(ref)
 
     @verb()

@@ -32,9 +32,8 @@ def compose(text: str, *, file: str, data: bool = False) -> list[Node]:
     Raises:
         DocumentError: the text is not YAML, has too many nodes or levels, or a tag that is not accepted.
     """
-    if not data and len(text) > MAX_CHARACTERS:
-        what = f"expected at most {MAX_CHARACTERS} characters, got {len(text)}"
-        raise_problem(f"{file}:1:1", what, "put data into files beside the document")
+    if not data:
+        check_length(text, file)
     yaml = YAML(typ="rt", pure=True)
     max_nodes = MAX_NODES_OF_DATA if data else MAX_NODES
     composer: Any = partial(BoundedComposer, file=file, max_nodes=max_nodes)
@@ -60,6 +59,17 @@ def compose(text: str, *, file: str, data: bool = False) -> list[Node]:
         ValueError,
     ) as error:  # errors without a position, such as a directive that YAML 1.2 lacks
         raise_problem(f"{file}:1:1", f"invalid YAML: {error}")
+
+
+def check_length(text: str, file: str) -> None:
+    """Reject a document or a script that is too long to be checked.
+
+    Raises:
+        DocumentError: it is.
+    """
+    if len(text) > MAX_CHARACTERS:
+        what = f"expected at most {MAX_CHARACTERS} characters, got {len(text)}"
+        raise_problem(f"{file}:1:1", what, "put data into files beside the document")
 
 
 def build_tree(node: Node, *, file: str, environment: Mapping[str, str], errors: ErrorCollector) -> Value:

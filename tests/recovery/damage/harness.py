@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -44,20 +45,21 @@ class Harness:
 
     def try_all(self, number: int, seed: int) -> Iterator[Result]:
         """Apply this number of damages, and yield their outcomes."""
-        selected = [
-            (state, damage)
-            for state, share in (("stopped", number // 2), ("killed", number - number // 2))
-            for damage in select(self._place / state / "checkpoint", share, seed)
-        ]
-        for state, damage in selected:
-            yield self.apply(state, damage, seed)  # type: ignore[arg-type]
+        shares: dict[State, int] = {"stopped": number // 2, "killed": number - number // 2}
+        for state, share in shares.items():
+            selected = select(self.checkpoint(state), 2 * share, seed)  # some change nothing
+            results = (self.apply(state, damage, seed) for damage in selected)
+            yield from islice(filter(None, results), share)
 
-    def apply(self, state: State, damage: Damage, seed: int = 0) -> Result:
-        """Damage a file of the checkpoint after a stop or a kill, and run the pipeline to its end."""
+    def apply(self, state: State, damage: Damage, seed: int = 0) -> Result | None:
+        """Damage a file of the checkpoint after a stop or a kill, and run the pipeline to its end.
+
+        Return None if the damage would change nothing, such as an older version of a file that has one only.
+        """
         self._restore(state)
         chance = random.Random(f"{seed} {damage}")
         if not damage.apply(self._work / "checkpoint", self._before(state), chance):
-            return Result(self.kind.name, state, damage, "right rows", "nothing changed")
+            return None
         try:
             self._finish()
         except HeadraceError as error:

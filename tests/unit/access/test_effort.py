@@ -63,6 +63,45 @@ DOCUMENTS = {
 }
 
 
+SOURCE = "CREATE SOURCE n (n BIGINT) WITH (connector = 'memory');\n"
+SINK = "CREATE SINK o WITH (connector = 'console');\n"
+
+
+def query(text: str) -> str:
+    return f"{SOURCE}{SINK}INSERT INTO o {text};"
+
+
+SCRIPTS = {
+    "brackets": "(" * 240_000,
+    "quotes": "'" * 240_000,
+    "empty texts": "'' " * 80_000,
+    "statements": "SELECT 1;" * 25_000,
+    "a long script": "-- " + "x" * (1 << 20),
+    "operands": query("SELECT n FROM n WHERE " + " OR ".join(["n"] * 60_000)),
+    "functions": query("SELECT " + " + ".join(f"f{n}(n)" for n in range(20_000)) + " FROM n"),
+    "columns": query("SELECT " + ", ".join(f"n AS a{n}" for n in range(2400)) + " FROM n"),
+    "joins": query("SELECT n.n FROM n " + " ".join(f"JOIN n AS t{i} ON t{i}.n = n.n" for i in range(600))),
+    "subqueries": query("SELECT n FROM n WHERE " + "n IN (SELECT n FROM n WHERE " * 150 + "n" + ")" * 150),
+    "queries of WITH": query(
+        "WITH c0 AS (SELECT * FROM n), "
+        + ", ".join(f"c{i} AS (SELECT * FROM c{i - 1})" for i in range(1, 1000))
+        + " SELECT * FROM c999"
+    ),
+    "views": SOURCE + "".join(f"CREATE VIEW v{i} AS SELECT * FROM n;" for i in range(4000)),
+    "options": "CREATE SOURCE n (n INT) WITH (" + ", ".join(f"'k{i}' = 'v'" for i in range(10_000)) + ");",
+    "a type": f"CREATE SOURCE n (n {'array<' * 40_000}) WITH (connector = 'memory');",
+    "partitions of a table": query("SELECT n FROM TABLE(t " + "PARTITION BY n " * 2000 + ", DESCRIPTOR(n))"),
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_is_answered_in_time(name: str) -> None:
+    begin = time.thread_time()
+    with suppress(HeadraceError):
+        check_submission(Submission("p.sql", {"p.sql": SCRIPTS[name].encode()}), CLOSED)
+    assert time.thread_time() - begin < SECONDS
+
+
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_document_is_answered_in_time(name: str) -> None:
     text = DOCUMENTS[name]
@@ -88,9 +127,11 @@ def test_a_document_is_answered_in_time(name: str) -> None:
         "password = " + '"' * 100_001,
         "'" * 100_000,
         "?token" * 30_000,
+        "(" * 240_000,
+        "WITH (" + "a = b, " * 30_000,
     ],
 )
-@pytest.mark.parametrize("file", ["p.yaml", "p.py"])
+@pytest.mark.parametrize("file", ["p.yaml", "p.py", "p.sql"])
 def test_secrets_are_masked_in_time(text: str, file: str) -> None:
     begin = time.thread_time()
     mask_document(text, file)

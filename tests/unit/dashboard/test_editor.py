@@ -30,7 +30,16 @@ def test_problem_has_its_line_and_a_hint() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "- a\n- b", "name: [", "name: p\nsources: {tx: {memory: {}}}\nsteps: 7", "\0"]
+    "text",
+    [
+        "",
+        "- a\n- b",
+        "name: [",
+        "name: p\nsources: {tx: {memory: {}}}\nsteps: 7",
+        "\0",
+        "sources: {n}",
+        "{}: p\n",
+    ],
 )
 def test_broken_documents_have_problems(text: str) -> None:
     assert check_document(text).problems

@@ -328,3 +328,16 @@ def test_any_value_is_written_so_that_it_is_read_again(value: Any, path: tuple[s
     for key in path:
         document = document[key]
     assert document == value or (value in ({}, []) and not document)
+
+
+@pytest.mark.parametrize("path", [[], ["steps"]])
+def test_kind_of_a_section_cannot_be_chosen(path: list[str]) -> None:
+    with pytest.raises(OptionError, match="expected the path of an option"):
+        apply(DOCUMENT, OPERATIONS.validate_python([{"op": "choose", "path": path, "key": "json"}]))
+
+
+def test_document_with_a_list_as_key_can_be_edited() -> None:
+    operation = {"op": "set", "path": ["sources", "n", "schema"], "value": "a int"}
+    text = "sources: {n: {memory: {}}}\n[a, b]: c\n"
+    edited = apply(text, OPERATIONS.validate_python([operation])).document
+    assert edited == "sources: {n: {memory: {}, schema: a int}}\n[a, b]: c\n"

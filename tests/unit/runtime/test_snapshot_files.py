@@ -14,7 +14,7 @@ from headrace.lookups.snapshots import SnapshotTable
 def test_missing_or_damaged_table_of_a_lookup_is_an_error(tmp_path: Path) -> None:
     reader = SnapshotTable(str(tmp_path), 1, {}, "homes").connect()
     with pytest.raises(
-        DamagedFileError, match="current: the file is missing: it has a table that a lookup has used"
+        DamagedFileError, match="current: the file is missing: it has a version that an epoch has used"
     ):
         reader.rows([("a",)])
     write_sealed(tmp_path / "current", "0")

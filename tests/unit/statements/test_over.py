@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import yaml
-from headrace.errors import DocumentError
+from headrace import Pipeline, yaml
+from headrace.errors import DocumentError, PlanError
 from headrace.plan.graph import Graph
 from headrace.statements import from_text
 
@@ -80,6 +80,12 @@ def test_late_rows_of_a_view_with_over_are_a_relation() -> None:
         name="p",
     )
     assert any(str(ref).endswith(".late") for node in graph for ref in node.inputs)
+
+
+def test_over_of_over_is_refused() -> None:
+    text = "SELECT sum(price) OVER (ORDER BY ts) OVER (ORDER BY ts) AS s FROM bid"
+    with pytest.raises(PlanError, match="has an OVER clause"):
+        Pipeline.from_sql_text(f"{SOURCES}CREATE VIEW v AS {text}", file="p.sql").check()
 
 
 @pytest.mark.parametrize(

@@ -224,6 +224,15 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
         ("CREATE TABLE t (a INT) WITH (connector = 'memory')", "the table `t` has no key"),
         ("CREATE SOURCE bid (a INT) WITH (connector = 'memory')", "shop.sql:6:15: duplicate name `bid`"),
         ("CREATE SOURCE x (a INT, WATERMARK FOR b AS b) WITH (connector = 'memory')", "unknown column `b`"),
+        (
+            "CREATE SOURCE x (a INT, ts TIMESTAMP, WATERMARK FOR ts AS ts -) WITH (connector = 'memory')",
+            "expected the column, or the column minus an interval",
+        ),
+        (
+            f"CREATE VIEW v AS SELECT {'auction + ' * 5000} 1 FROM bid",
+            "expected at most 10000 words and signs",
+        ),
+        (f"-- {'x' * (1 << 18)}", "expected at most 262144 characters"),
         ("CREATE SOURCE x (a INT) WITH (connector = 'memory', colour = 'red')", "unknown option `colour`"),
         (
             "CREATE SINK out (a BIGINT, b INT NOT NULL) WITH (connector = 'memory'); "

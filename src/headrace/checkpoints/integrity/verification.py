@@ -24,7 +24,7 @@ from headrace.connectors.durable_files import read_json
 from headrace.connectors.write_ahead_log import recovery
 from headrace.errors import DamagedFileError
 
-JOURNALS = ("row_accounting.jsonl", "rules.jsonl", "lookups/*/journal.jsonl")
+JOURNALS = ("row_accounting.jsonl", "rules.jsonl", "lookups/*/journal.jsonl", "models/*/journal.jsonl")
 """Logs beside the checkpoint of a query."""
 _RECORDS = {
     STEP: "the declaration that the state belongs to",
@@ -69,6 +69,7 @@ def verify(directory: Path) -> list[Part]:
         _part(
             "tables of lookups", map(_tables, queries), (verify_seals([*_tables(q)], _TABLE) for q in queries)
         ),
+        _part("models", map(_models, queries), (verify_seals([*_models(q)], _MODEL) for q in queries)),
         _part("exchanges", map(_files_below, exchanges), (check_exchange(directory, e) for e in exchanges)),
         _part("side outputs", map(_files_below, unrouted), map(check_ledger, unrouted)),
         _part("DataFrame sources", ([f] for f in frames), (check_listing(file.parent) for file in frames)),
@@ -86,6 +87,7 @@ def check_write_ahead_log(log: Path) -> Iterator[Damage]:
 
 
 _TABLE = "rows of a table that a lookup has used"
+_MODEL = "a model that an epoch has used"
 
 
 def _damages_of_run(directory: Path) -> Iterator[Damage]:
@@ -153,7 +155,9 @@ def _journals(query: Path) -> Iterator[Path]:
 
 def _check_journals(query: Path) -> Iterator[Damage]:
     for journal in _journals(query):
-        yield from _check(partial(_read_all, journal), "counts, rules or versions of tables by epoch")
+        yield from _check(
+            partial(_read_all, journal), "counts, rules or versions of tables and models by epoch"
+        )
 
 
 def _read_all(journal: Path) -> None:
@@ -162,6 +166,10 @@ def _read_all(journal: Path) -> None:
 
 def _tables(query: Path) -> Iterator[Path]:
     yield from sorted([*query.glob("lookups/*/current"), *query.glob("lookups/*/*.arrow")])
+
+
+def _models(query: Path) -> Iterator[Path]:
+    yield from sorted([*query.glob("models/*/current"), *query.glob("models/*/*.model")])
 
 
 def _files_below(directory: Path) -> Iterator[Path]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
+
+_SERVER = re.compile(r"(?:[^][:,\s]*|\[[^]]*\])(?::(?P<port>[0-9]{0,5}))?")
 
 
 def url_check(*schemes: str, expected: str) -> AfterValidator:
@@ -17,6 +20,16 @@ def url_check(*schemes: str, expected: str) -> AfterValidator:
         return url
 
     return AfterValidator(check)
+
+
+def are_servers(text: str) -> bool:
+    """Return True if a text is `host` or `host:port`, or several of them with commas.
+
+    >>> are_servers("db1:5432,db2,[::1]:5432"), are_servers("db:x"), are_servers("db:65536")
+    (True, False, False)
+    """
+    servers = [_SERVER.fullmatch(server) for server in text.split(",")]
+    return all(server is not None and int(server["port"] or 0) < 65536 for server in servers)
 
 
 def parse_listen(listen: str) -> tuple[str, int]:

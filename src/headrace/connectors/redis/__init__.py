@@ -16,6 +16,7 @@ failures.
 from __future__ import annotations
 
 from typing import Annotated, ClassVar, Self
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -32,6 +33,7 @@ from headrace.connectors.base import (
 from headrace.connectors.driver_source import DriverSource
 from headrace.connectors.lookups import KeyTable, LookupContext
 from headrace.connectors.metadata import MetadataOption, MetadataSource
+from headrace.connectors.network.addresses import are_servers
 from headrace.connectors.options import FormatOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.redis.server import RedisServer
 from headrace.connectors.roles import AppliesTo, SinkOption, SourceOption
@@ -136,7 +138,8 @@ class Redis(DriverSource, MetadataSource):
     @field_validator("url")
     @classmethod
     def _check_url(cls, url: str) -> str:
-        if not url.startswith(("redis://", "rediss://", "unix://")):
+        is_redis = url.startswith(("redis://", "rediss://", "unix://"))
+        if not is_redis or not are_servers(urlsplit(url).netloc.rpartition("@")[2]):
             raise ValueError("expected redis://user:password@host:6379/0")
         return url
 

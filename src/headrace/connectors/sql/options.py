@@ -19,6 +19,7 @@ from headrace.connectors.base import (
 )
 from headrace.connectors.driver_source import DriverSource, Offset
 from headrace.connectors.lookups import KeyTable, Listing, LookupContext
+from headrace.connectors.network.addresses import are_servers
 from headrace.connectors.options import DurationOption, NamesOption, RetryTimeoutOption
 from headrace.connectors.roles import SinkOption, SourceOption
 from headrace.connectors.sql.dialect import Dialect
@@ -150,7 +151,9 @@ class ServerAddress(DriverSource):
         parts = urlsplit(url)
         if url and "//" not in url and cls.accepts_dsn:
             return url
-        if parts.scheme not in cls.schemes or not parts.path.strip("/"):
+        servers = parts.netloc.rpartition("@")[2]
+        are_valid = are_servers(servers) and (cls.accepts_dsn or "," not in servers)
+        if parts.scheme not in cls.schemes or not parts.path.strip("/") or not are_valid:
             raise ValueError(f"expected {cls.schemes[0]}://user:password@host:port/database")
         return url
 
@@ -167,11 +170,8 @@ class ServerTable(DatabaseTable, ServerAddress):
 
     def target(self) -> str | None:
         parts = urlsplit(self.url)
-        server = (
-            f"{parts.hostname}:{parts.port or ''}{parts.path}"
-            if parts.hostname
-            else without_passwords(self.url)
-        )
+        servers = parts.netloc.rpartition("@")[2].lower()  # PostgreSQL accepts several, with commas
+        server = f"{servers}{parts.path}" if servers else without_passwords(self.url)
         return f"the table `{self.table}` at {server}"
 
     def writer(self) -> Writer:

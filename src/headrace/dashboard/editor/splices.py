@@ -76,7 +76,7 @@ def rename_key(text: str, path: Path, name: str) -> str:
     'a: {c: 1}'
     """
     _, part = find(text, path)
-    key = text[part.start : part.colon - 1].rstrip()
+    key = text[part.start : part.colon].removesuffix(":").rstrip()
     new = text[: part.start] + print_value(name, inside_flow=True) + text[part.start + len(key) :]
     return verify(text, new, lambda content: yaml_content.rename(content, path, name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ruamel.yaml.nodes import CollectionNode, MappingNode
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
 from headrace.dashboard.editor.yaml_parts import Path, compose_text
 from headrace.errors import OptionError
@@ -29,10 +29,15 @@ def verify(old: str, new: str, change: Callable[[Any], Any]) -> str:
 
 def _content(node: Any) -> Any:
     if isinstance(node, MappingNode):
-        return {key.value: _content(value) for key, value in node.value}
+        return {_key(key): _content(value) for key, value in node.value}
     if isinstance(node, CollectionNode):
         return [_content(item) for item in node.value]
     return None if node is None else (str(node.tag), node.value)
+
+
+def _key(key: Node) -> str:
+    """Return a key of a mapping; a list or a mapping in its place is an error of the document."""
+    return str(key.value if isinstance(key, ScalarNode) else _content(key))
 
 
 def assign(content: Any, path: Path, value: Any) -> None:

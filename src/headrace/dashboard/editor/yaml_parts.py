@@ -13,6 +13,8 @@ from headrace.yaml.parsing import compose
 
 Path = tuple[str | int, ...]
 FILE = "pipeline.yaml"
+_COLON = re.compile(r"(?:\s|#.*+)*+:")
+"""A key of a mapping in braces can have no colon: `{a, b}`."""
 _ALIAS = re.compile(r"\s*\*[^\s,\]}]+")
 
 
@@ -23,7 +25,7 @@ class Part:
     key: str | int
     start: int
     colon: int
-    """The end of the key and its colon; the start of an item."""
+    """The end of the key and its colon, if it has one; the start of an item."""
     value: Node
     end: int
 
@@ -58,11 +60,14 @@ def parts_of(text: str, node: Node | None) -> list[Part]:
 
 
 def _entry(text: str, key: Node, value: Node) -> Part:
-    start, colon = key.start_mark.index, text.index(":", key.end_mark.index) + 1
+    start, end = key.start_mark.index, key.end_mark.index
+    name = key.value if isinstance(key, ScalarNode) else text[start:end]
+    match = _COLON.match(text, end)
+    colon = match.end() if match else end
     if value.start_mark.index < start and (alias := _ALIAS.match(text, colon)):
-        return Part(key.value, start, colon, value, alias.end())
+        return Part(name, start, colon, value, alias.end())
     empty = value.start_mark.index == value.end_mark.index
-    return Part(key.value, start, colon, value, colon if empty else _end(text, value))
+    return Part(name, start, colon, value, colon if empty else _end(text, value))
 
 
 def _end(text: str, node: Node) -> int:

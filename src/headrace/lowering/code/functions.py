@@ -25,10 +25,14 @@ from headrace.lowering.decode import DEAD_LETTER_BYTES, DeadLetters
 from headrace.lowering.expressions import HIDDEN, POSITION, drop_hidden, hidden_columns
 from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_column, java_frame, java_session, kernel
-from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep
+from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep, WorkerStep
+from headrace.steps.rows.event_time import EventTime
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from headrace.plan.graph import Graph
+    from headrace.steps.base import Node
 
 Batches = Iterator[pyarrow.RecordBatch]
 
@@ -48,8 +52,6 @@ def apply_function(
 ) -> DataFrame:
     """Return the rows that a function returns.
 
-    `__failed` is the dead letter of a row that failed, and `__row` its number in the task.
-
     Args:
         frame: the input; hidden columns are kept.
         node: the step.
@@ -57,20 +59,55 @@ def apply_function(
         time_column: the column of event time.
         ordered: True if a later step uses the position of the rows.
     """
-    if POSITION in frame.columns:
-        rows = kernel(frame.sparkSession).python.NoteRows.note(java_frame(frame), node.name, ordered)
-        frame = DataFrame(rows, frame.sparkSession)
     declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
     columns: StructType = drop_hidden(frame).schema if declared is None else declared
+    call = _call(frame.sparkSession, node, arrow_schema(columns), time_column)
+    return run_calls(frame, call, columns, where, ordered=ordered)
+
+
+def run_calls(
+    frame: DataFrame,
+    call: FunctionCall,
+    columns: StructType,
+    where: str,
+    *,
+    ordered: bool,
+    loop: type[FunctionLoop] = FunctionLoop,
+) -> DataFrame:
+    """Return the rows that the calls in Python workers return.
+
+    `__failed` is the dead letter of a row that failed, and `__row` its number in the task.
+
+    Args:
+        frame: the input; hidden columns are kept.
+        call: the calls; its output is the Arrow schema of `columns`.
+        columns: the columns that the calls return.
+        where: the location of the step, for errors.
+        ordered: True if a later step uses the position of the rows.
+        loop: makes the calls.
+    """
+    if POSITION in frame.columns:
+        rows = kernel(frame.sparkSession).python.NoteRows.note(java_frame(frame), call.step, ordered)
+        frame = DataFrame(rows, frame.sparkSession)
     hidden = [frame.schema[name] for name in hidden_columns(frame)]
-    call = _call(frame.sparkSession, node, to_arrow_schema(columns, timezone="UTC"), time_column)
     # A failed row has no values, so columns that are NOT NULL are nullable until it is diverted.
     fields = [StructField(field.name, field.dataType, True, field.metadata) for field in (*columns, *hidden)]
-    function = ship(task_function(FunctionLoop, call), call.target, where)
+    function = ship(task_function(loop, call), call.target, where)
     failed = [StructField(FAILED, BinaryType()), StructField(ROW, LongType())]
     mapped = map_in_arrow(frame, function, StructType([*fields, *failed]))
-    watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), node.name)
+    watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), call.step)
     return DataFrame(watched, frame.sparkSession)
+
+
+def arrow_schema(columns: StructType) -> pyarrow.Schema:
+    """Return the Arrow schema of columns in workers."""
+    return to_arrow_schema(columns, timezone="UTC")
+
+
+def is_ordered(node: Node, graph: Graph) -> bool:
+    """Return True if a later step uses the arrival order or the partitions of the source."""
+    later = [step for step in graph if any(other is node for other in graph.upstream(step))]
+    return any(step.stateful or isinstance(step, EventTime) for step in later if step is not node)
 
 
 def keep_succeeded(rows: DataFrame, dead_letters: DeadLetters | None) -> DataFrame:
@@ -89,7 +126,7 @@ def select_failed(rows: DataFrame, source: DataFrame) -> DataFrame:
     return _decode(rows.where(F.col(FAILED).isNotNull()).select(FAILED), source.schema)
 
 
-def collector_of(spark: SparkSession, node: FunctionStep, source: StructType, directory: Path) -> DeadLetters:
+def collector_of(spark: SparkSession, node: WorkerStep, source: StructType, directory: Path) -> DeadLetters:
     """Return a collector of the rows that a step diverts in one query."""
     collector = kernel(spark).decode.DeadLetterCollector.open(
         java_session(spark), node.name, DEAD_LETTER_BYTES, False, str(directory.absolute())

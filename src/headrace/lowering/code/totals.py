@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from headrace.functions.totals import CallTotals
-from headrace.steps.code.functions import FunctionStep
+from headrace.steps.code.functions import WorkerStep
 from headrace.steps.code.process import Process
 
 if TYPE_CHECKING:
@@ -31,5 +31,6 @@ def totals_of(spark: SparkSession, step: str, target: Any) -> CallTotals:
 
 def call_totals(spark: SparkSession, graph: Graph) -> dict[str, CallTotals]:
     """Return the sums of each step that runs user code."""
-    steps: list[FunctionStep | Process] = [*graph.of(FunctionStep), *graph.of(Process)]
-    return {node.name: totals_of(spark, node.name, node.code.load()) for node in steps}
+    code = {node.name: node.worker_code for node in graph.of(WorkerStep)}
+    code |= {node.name: node.code.load() for node in graph.of(Process)}
+    return {name: totals_of(spark, name, target) for name, target in code.items()}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.lowering.code.functions import apply_function
+from headrace.lowering.code.functions import apply_function, is_ordered
 from headrace.lowering.dispatch import lower
 from headrace.lowering.expressions import ROUTE, TIME, column, drop_hidden, hidden_columns
 from headrace.lowering.sql_queries import run_query
@@ -84,7 +84,7 @@ def _union(node: Union, lowering: Lowering) -> DataFrame:
 def _function(node: FunctionStep, lowering: Lowering) -> DataFrame:
     time_column = lowering.graph.facts(node.input).time_column
     frame, where = new_rows(node, node.input, lowering), lowering.graph.where(node)
-    return apply_function(frame, node, where, time_column, ordered=_is_ordered(node, lowering.graph))
+    return apply_function(frame, node, where, time_column, ordered=is_ordered(node, lowering.graph))
 
 
 @lower.register(Route)
@@ -124,9 +124,3 @@ def _sources(node: Node, graph: Graph) -> list[Source]:
     """Return the sources whose positions the rows of a node have; none after a stateful step."""
     upstream = graph.upstream(node)
     return [] if any(step.stateful for step in upstream) else [s for s in upstream if isinstance(s, Source)]
-
-
-def _is_ordered(node: Node, graph: Graph) -> bool:
-    """Return True if a later step uses the arrival order or the partitions of the source."""
-    later = [step for step in graph if any(other is node for other in graph.upstream(step))]
-    return any(step.stateful or isinstance(step, EventTime) for step in later if step is not node)

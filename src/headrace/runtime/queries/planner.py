@@ -29,7 +29,7 @@ from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.runtime.queries.bindings import Bindings, sinks_of
 from headrace.runtime.queries.signatures import check_signatures, sign_state
 from headrace.steps.base import Ref
-from headrace.steps.code.functions import FunctionStep
+from headrace.steps.code.functions import WorkerStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.facts import duplicates
 
@@ -193,7 +193,7 @@ class QueryPlanner:
         """Return the functions after the streaming part whose dead letters the query delivers."""
         streamed = self.graph.upstream(self.graph[query.output.step])
         functions = [self.graph[name] for name in query.dead_letters_of]
-        return [Ref(f.name) for f in functions if isinstance(f, FunctionStep) and f not in streamed]
+        return [Ref(f.name) for f in functions if isinstance(f, WorkerStep) and f not in streamed]
 
     def _batch_lowering(self, query: Query, inputs: StreamInputs) -> Callable[[DataFrame], Lowering]:
         """Return a function that lowers the steps after the streaming plan for a micro-batch."""

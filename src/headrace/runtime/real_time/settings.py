@@ -26,8 +26,8 @@ JAVA = "spark.driver.extraJavaOptions"
 JAVA_OPTION_VARIABLES = "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"
 """Environment variables from which a JVM reads options."""
 MEMORY = "spark.driver.memory"
-GC_OPTIONS = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m"
-"""A small young generation has short garbage collection pauses."""
+JVM_OPTIONS = f"-XX:+UseG1GC -Xmn128m {REGIONS} -XX:MetaspaceSize=256m -XX:CompileThresholdScaling=1"
+"""A small young generation has short garbage collection pauses; compilation begins early."""
 MASTER = "local[16]"
 """All tasks of a real-time query run at the same time, so each needs a slot, however many cores there are."""
 
@@ -58,7 +58,7 @@ def _garbage_collection(conf: Mapping[str, str]) -> dict[str, str]:
     ):
         return {JAVA: java_options} if java_options else {}
     memory = conf.get(MEMORY, "1g")
-    return {MEMORY: memory, JAVA: f"-Xms{memory} {GC_OPTIONS} {java_options}".strip()}
+    return {MEMORY: memory, JAVA: f"-Xms{memory} {JVM_OPTIONS} {java_options}".strip()}
 
 
 def tune_sources(graph: Graph) -> Graph:

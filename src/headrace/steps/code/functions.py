@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from headrace.durations import Duration, microseconds, text
 from headrace.errors import OptionError, require_choice
@@ -23,8 +23,40 @@ DEFAULT_CONCURRENCY = 10
 """The default number of concurrent calls of an async function."""
 
 
+class WorkerStep(Node):
+    """Passes its rows through Python workers; those without a result are diverted to `dead_letters`."""
+
+    row_by_row: ClassVar[bool] = True
+
+    if TYPE_CHECKING:
+
+        @property
+        def input(self) -> Ref:
+            """The output that it reads."""
+
+        @property
+        def on_error(self) -> OnFailure:
+            """The treatment of rows without a result."""
+
+    @property
+    def worker_code(self) -> Any:
+        """The code that workers call; its calls are counted."""
+        raise NotImplementedError
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return (MAIN, DEAD_LETTERS) if self.on_error == "divert" else (MAIN,)
+
+    @property
+    def collects_dead_letters(self) -> bool:
+        return self.on_error == "divert"
+
+    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
+        yield from note_unrouted(plan, self)
+
+
 @dataclass(frozen=True)
-class FunctionStep(Node):
+class FunctionStep(WorkerStep):
     """Applies a user function; rows whose call raises are diverted to `dead_letters`."""
 
     input: Ref
@@ -34,15 +66,10 @@ class FunctionStep(Node):
     on_error: OnFailure = "divert"
     concurrency: int | None = None
     timeout: int | None = None
-    row_by_row: ClassVar[bool] = True
 
     @property
-    def outputs(self) -> tuple[str, ...]:
-        return (MAIN, DEAD_LETTERS) if self.on_error == "divert" else (MAIN,)
-
-    @property
-    def collects_dead_letters(self) -> bool:
-        return self.on_error == "divert"
+    def worker_code(self) -> Any:
+        return self.code.load()
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         if output == DEAD_LETTERS:
@@ -63,9 +90,6 @@ class FunctionStep(Node):
         unit = "batch" if self.verb == "map_batches" else "row"
         why = f"`{self.code}` is called for each {unit}; rows pass through Python in Arrow batches"
         return Tier("python", why, f"`{self.code}`")
-
-    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        yield from note_unrouted(plan, self)
 
     def description(self) -> list[str]:
         return [

@@ -170,7 +170,7 @@ class Choice(Declaration):
     """
 
     kind: ClassVar[str] = ""
-    """The name of the kind: the key in a document."""
+    """The name of the kind: the key in a document; default: the name of the class."""
     bare: ClassVar[frozenset[str]] = frozenset()
     """The kinds that need no options."""
     inline: ClassVar[bool] = False
@@ -180,7 +180,8 @@ class Choice(Declaration):
 
     def __init_subclass__(cls) -> None:
         if Choice not in cls.__bases__:
-            cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+            if "kind" not in vars(cls):
+                cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
             if "label" not in vars(cls):
                 cls.label = f"the {cls.__base__.label} `{cls.kind}`"  # type: ignore[union-attr]
 

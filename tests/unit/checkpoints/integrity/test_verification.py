@@ -104,6 +104,17 @@ def test_flipped_bit_is_found(directory: Path, file: str, part: str) -> None:
     assert damages(verify(directory)) == {part: [Path(file).name]}
 
 
+def test_a_damaged_model_is_found(directory: Path) -> None:
+    """Not in the directory above: version 0.2, from which checkpoints are upgraded, has no models."""
+    stored = directory / "queries" / "totals" / "models" / "risk"
+    for name in ("current", "v1-1f0c9a4e.model"):
+        write_sealed(stored / name, "v1-1f0c9a4e")
+    assert {part.name: part.files for part in verify(directory)}["models"] == 2
+    assert damages(verify(directory)) == {}
+    (stored / "v1-1f0c9a4e.model").write_bytes(b"")
+    assert damages(verify(directory)) == {"models": ["v1-1f0c9a4e.model"]}
+
+
 def test_missing_checkpoint_id_is_found(directory: Path) -> None:
     (directory / "queries/totals/checkpoint_id").unlink()
     assert damages(verify(directory)) == {"records of queries": ["checkpoint_id"]}

@@ -149,8 +149,8 @@ def disconnect(text: str, source: str, target: str, input_key: str = "from") -> 
 
 def set_option(text: str, path: Path, value: Any) -> str:
     """Set or remove a value; a short form becomes a mapping if another key is set."""
-    if len(path) < 2 and path != ("name",):
-        raise OptionError(f"expected the path of an option, got {'.'.join(map(str, path))!r}")
+    if path != ("name",):
+        _check_option(path)
     held = value_at(text, path[:-1])
     short = short_key(path[:-1]) if len(path) > 3 else ""
     if short and not isinstance(held, dict):
@@ -172,6 +172,7 @@ def _keys_before(text: str, path: Path) -> tuple[str, ...] | None:
 
 def choose(text: str, path: Path, key: str, among: Sequence[str]) -> str:
     """Set the one key of a mapping, without a value; a kind that needs no options becomes a word."""
+    _check_option(path)
     held = value_at(text, path)
     current = next((word for word in held if word in among), None) if isinstance(held, dict) else None
     if not key:
@@ -184,6 +185,12 @@ def choose(text: str, path: Path, key: str, among: Sequence[str]) -> str:
     options = list(walk(path))
     is_word = key in words_of([option for option in options if option is not object_of(options)])
     return splices.set_value(text, path, key if is_word else {key: {}})
+
+
+def _check_option(path: Path) -> None:
+    """Reject a path that is that of a section or of the whole document."""
+    if len(path) < 2:
+        raise OptionError(f"expected the path of an option, got {'.'.join(map(str, path))!r}")
 
 
 def value_at(text: str, path: Path) -> Any:
