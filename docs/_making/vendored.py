@@ -1,7 +1,7 @@
-"""Copy the dashboard's JavaScript libraries from npm packages: `python docs/_making/vendored.py`.
+"""Copy JavaScript libraries from npm packages: `python docs/_making/vendored.py`.
 
 Downloads the versions below with `npm install` into a temporary directory and copies their browser builds and licences
-to `src/headrace/dashboard/static/vendor`. CodeMirror is published as ES modules that import each other by package name;
+to `src/headrace/dashboard/static/vendor`; those of the documentation to `docs/javascripts`. CodeMirror is published as ES modules that import each other by package name;
 the names are rewritten to file names, because an import map would need an inline script.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 VENDOR = ROOT / "src" / "headrace" / "dashboard" / "static" / "vendor"
 AXE = ROOT / "tests" / "dashboard" / "axe"
+DOCS = ROOT / "docs" / "javascripts"
 FILES = {
     "react@18.3.1": ("umd/react.production.min.js",),
     "react-dom@18.3.1": ("umd/react-dom.production.min.js",),
@@ -44,6 +45,8 @@ MODULES = {
     "w3c-keyname@2.2.8": "index.js",
 }
 AXE_PACKAGE = "axe-core@4.14.0"
+MERMAID_PACKAGE = "@mermaid-js/tiny@11.17.2"
+"""Mermaid without the kinds of diagrams that need KaTeX or files loaded at run time."""
 _IMPORT = re.compile(r"""(from\s+)(["'])([@\w/.-]+)\2""")
 
 
@@ -61,6 +64,7 @@ def main() -> None:
             *FILES,
             *MODULES,
             AXE_PACKAGE,
+            MERMAID_PACKAGE,
         ]
         subprocess.run(command, cwd=packages, check=True, stdout=subprocess.DEVNULL)
         _copy_all(packages / "node_modules")
@@ -68,7 +72,7 @@ def main() -> None:
 
 def _copy_all(packages: Path) -> None:
     shutil.rmtree(VENDOR, ignore_errors=True)
-    for directory in (VENDOR / "licences", VENDOR / "codemirror", AXE):
+    for directory in (VENDOR / "licences", VENDOR / "codemirror", AXE, DOCS):
         directory.mkdir(parents=True, exist_ok=True)
     for package, files in FILES.items():
         for file in files:
@@ -81,6 +85,9 @@ def _copy_all(packages: Path) -> None:
         _copy_licence(packages, _name(package), VENDOR / "licences")
     shutil.copy(packages / "axe-core" / "axe.min.js", AXE / "axe.min.js")
     _copy_licence(packages, "axe-core", AXE)
+    mermaid = _name(MERMAID_PACKAGE)
+    shutil.copy(packages / mermaid / "dist" / "mermaid.tiny.js", DOCS / "mermaid.tiny.js")
+    _copy_licence(packages, mermaid, DOCS)
     listed = {_name(package): package.rpartition("@")[2] for package in (*FILES, *MODULES)}
     (VENDOR / "versions.json").write_text(json.dumps(listed, indent=2) + "\n")
 

@@ -29,6 +29,7 @@ from headrace.errors import DocumentError, OptionError, Problem
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs.model import Attempt
 from headrace.jobs.security.policy import Policy
+from headrace.plan.absences import trailing_absences
 from headrace.plan.graph import Graph
 from tests.support.checkpoints import write_sealed
 
@@ -77,7 +78,9 @@ class SimulatedFeed:
     def plan(self, job: str) -> dict[str, Any] | None:
         if job not in self._plans:
             _, text = self.document(job)
-            self._plans[job] = as_json(explain(self._graph(job, text)))
+            graph = self._graph(job, text)
+            absences = {"trailing_absences": trailing_absences(graph)}
+            self._plans[job] = as_json(explain(graph)) | absences
         return self._plans[job]
 
     def _graph(self, job: str, text: str) -> Graph:

@@ -156,6 +156,19 @@ def test_metrics_recommend_an_out_of_order(simulated_url: str, open_page: OpenPa
     expect(page.get_by_text("Recommended:")).to_contain_text("out_of_order: 20 seconds")
 
 
+def test_drain_lists_the_absences_that_complete(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}")
+    drain, dialog = page.get_by_role("button", name="Drain", exact=True).first, page.locator("#confirm")
+    drain.click()
+    expect(dialog).to_contain_text("the job ends for good")
+    expect(dialog).not_to_contain_text("Absences")
+    dialog.get_by_role("button", name="Cancel").click()
+    page.locator("[data-absences]").evaluate("element => { element.dataset.absences = 'unconfirmed, lost'; }")
+    drain.click()
+    expect(dialog).to_contain_text("although their time has not elapsed: unconfirmed, lost.")
+    expect(page.locator("#confirm-yes")).to_have_text("Drain")
+
+
 def test_step_has_a_chart_of_its_rates(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}{JOB}#step=totals")
     expect(page.locator("#chart-step canvas")).to_be_visible()

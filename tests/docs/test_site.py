@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import playwright
 import pytest
 from tests.support.matrix.cells import cells
 from tests.support.pattern_matrix.runs import PATTERNS
@@ -22,6 +24,31 @@ from headrace import formats, testing
 from headrace.connectors import registry
 
 ROOT = Path(__file__).parents[2]
+NODE = Path(playwright.__file__).parent / "driver" / "node"
+SEARCHES = {
+    "exactly once": "explanation/delivery/",
+    "late": "how-to/late-rows/",
+    "late data": "how-to/late-rows/",
+    "deduplicate": "how-to/deduplicate/",
+    "deploy": "how-to/deploy/",
+    "docker": "how-to/deploy/",
+    "kubernetes": "how-to/deploy/",
+    "Databricks": "how-to/cluster/",
+    "monitor": "how-to/monitor/",
+    "Prometheus": "how-to/monitor/",
+    "alert": "how-to/alerts/",
+    "anomaly": "how-to/detect-anomalies/",
+    "model": "how-to/use-models/",
+    "GPU": "how-to/python-functions/",
+    "schema evolution": "how-to/schema-changes/",
+    "backfill": "how-to/backfill/",
+    "cron": "how-to/schedules/",
+    "test": "how-to/tests/",
+    "retry": "how-to/troubleshooting/",
+    "sliding window": "windows/sliding/",
+    "Flink": "explanation/compared-with/",
+}
+"""Words that people search for, and the page that should be among the first three results."""
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +190,47 @@ def test_examples_in_docstrings_are_blocks_of_code(site: Path) -> None:
     pages = sorted((site / "reference").rglob("*.html"))
     nested = re.compile(r"<blockquote>\s*<blockquote>")
     assert [page.parent.name for page in pages if nested.search(page.read_text())] == []
+
+
+@pytest.fixture(scope="module")
+def results(site: Path) -> dict[str, list[str]]:
+    """Return the pages for each search, best first, as the site ranks them; Playwright brings the Node."""
+    command = [str(NODE), str(Path(__file__).with_name("search.cjs")), str(site), *SEARCHES]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    pages: dict[str, list[str]] = json.loads(answer.stdout)
+    return pages
+
+
+@pytest.mark.parametrize(("words", "page"), SEARCHES.items())
+def test_search_has_the_page_among_its_first_three_results(
+    words: str, page: str, results: dict[str, list[str]]
+) -> None:
+    assert page in results[words][:3]
+
+
+_REQUESTS = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\ssrc=["']?(?:https?:)?//[^"'\s>]+"""
+    r"""|<link\b(?=[^>]*rel=["']?(?:stylesheet|preload|modulepreload|preconnect|icon))[^>]*?href=["']?(?:https?:)?//[^"'\s>]+"""
+    r"""|(?:@import\s+(?:url\()?|url\()["']?(?:https?:)?//[^"')]+"""
+)
+"""References that a browser follows by itself, to another host."""
+
+
+def test_no_page_requests_another_host(site: Path) -> None:
+    files = [path for ending in ("html", "css") for path in site.rglob(f"*.{ending}")]
+    assert len(files) > 100
+    foreign = {path.relative_to(site): _REQUESTS.search(path.read_text()) for path in files}
+    assert {path: match[0] for path, match in foreign.items() if match} == {}
+
+
+def test_diagrams_are_drawn_by_a_script_of_the_site(site: Path) -> None:
+    """Without it the theme would load Mermaid from another host."""
+    pages = {path: path.read_text() for path in site.rglob("*.html")}
+    diagrams = {path: text for path, text in pages.items() if 'class="mermaid"' in text}
+    assert len(diagrams) >= 2
+    for path, text in diagrams.items():
+        script = re.search(r'<script src="([^"]*mermaid[^"]*)"', text)
+        assert script
+        assert (path.parent / script[1]).resolve().is_relative_to(site.resolve())
+        assert (path.parent / script[1]).is_file()
+        assert text.index(script[0]) < text.index("assets/javascripts/bundle")

@@ -82,7 +82,8 @@ def test_inner_lookup_drops_and_counts_rows_without_a_match(
 def test_rows_without_a_match_become_dead_letters(
     spark: SparkSession, tmp_path: Path, homes: Connector, options: dict[str, str]
 ) -> None:
-    look_up(tmp_path, homes, on_miss="dead_letter", **options)
+    run = look_up(tmp_path, homes, on_miss="dead_letter", **options)
+    assert run.status().dead_letters == 2
     assert read_stored(tmp_path / "out") == HOMES
     assert read_stored(tmp_path / "checkpoint" / "unrouted" / "home.dead_letters") == [
         {"id": 2, "card": "b", "reason": "no row of sqlite `homes` has card = b"},

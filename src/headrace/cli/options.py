@@ -68,7 +68,9 @@ def check_file(file: Path) -> None:
 
 
 Once = Annotated[bool, flag("--once", help="Short for `--until caught_up`.")]
-Drain = Annotated[bool, flag("--drain", help="Short for `--until drained`.")]
+Drain = Annotated[
+    bool, flag("--drain", help="Short for `--until drained`; absences at the end of a pattern complete too.")
+]
 UntilWord = Annotated[
     Until | None,
     typer.Option(
@@ -76,7 +78,7 @@ UntilWord = Annotated[
         metavar="WORD",
         help="`stopped`: run until stopped, the default; `caught_up`: process the available input and exit, "
         "windows stay open for the next run; `drained`: process the available input, then fire and close "
-        "every window, which ends the job for good.",
+        "every window and complete pending absences, which ends the job for good.",
     ),
 ]
 RealTime = Annotated[bool, flag("--real-time", help="Short for `--mode real_time`.")]

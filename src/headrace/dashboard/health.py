@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.dashboard.feeds.base import JobView, Severity
+from headrace.dashboard.formatting import count
 from headrace.jobs.states import ENDED, JobState
 
 ICONS: dict[Severity, str] = {"ok": "✓", "warn": "▲", "bad": "✕", "idle": "■"}
@@ -25,7 +26,7 @@ _REASONS = {
     "submitted": "The job waits for its driver process.",
     "starting": "The driver process and Spark are starting. The first rows follow in 10 to 20 seconds.",
     "stopping": "The current micro-batch is finished and committed first.",
-    "draining": "No more input is read; every window fires and closes.",
+    "draining": "The input of the time of the request is read; then every window fires and closes.",
 }
 _ORDER: tuple[Severity, ...] = ("bad", "warn", "ok", "idle")
 _ACTIONS: dict[str, frozenset[str]] = {
@@ -65,6 +66,8 @@ def health_of(job: JobView) -> Health:
     if severity == "ok" and job.warning:
         return Health("warn", "Degraded", job.warning)
     reason = job.error or "" if severity in ("bad", "warn") else _REASONS.get(job.state, "")
+    if job.state == "draining" and job.figures.lag:
+        reason += f" {count(job.figures.lag)} rows remain."
     return Health(severity, job.state.capitalize(), reason)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.dashboard import formatting as text
 from headrace.dashboard.charts import ALL
-from headrace.dashboard.feeds.base import JobView, StepFigures
+from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
 from headrace.dashboard.health import actions_of, health_of, summary_of
 
 BUSY = 0.9
@@ -45,7 +45,7 @@ def job_cells(job: JobView) -> dict[str, Any]:
         "rate": text.number(figures.rate_in, "rows/s") if figures.rate_in is not None else text.NOTHING,
         "p99": text.milliseconds(figures.p99),
         "lag": text.count(figures.lag),
-        "delay": text.duration(figures.watermark_delay),
+        "delay": _delay(figures),
         "late": text.count(figures.late),
         "dead_letters": text.count(figures.dead_letters),
         "restarts": text.count(job.restarts),
@@ -80,13 +80,18 @@ def kpis_of(job: JobView) -> dict[str, str]:
         "rate": text.number(figures.rate_in, "rows/s") if figures.rate_in is not None else text.NOTHING,
         "p99": text.milliseconds(figures.p99),
         "lag": text.number(figures.lag, "rows") if figures.lag is not None else text.NOTHING,
-        "delay": text.duration(figures.watermark_delay),
+        "delay": _delay(figures),
         "watermark": text.utc(figures.watermark) if figures.watermark else "",
         "slowest": figures.slowest_partition and f"slowest: {figures.slowest_partition}",
         "state": text.number(state, "B") if state is not None else text.number(figures.state_rows),
         "late": text.count(figures.late),
         "dead_letters": text.count(figures.dead_letters),
     }
+
+
+def _delay(figures: JobFigures) -> str:
+    """Return the watermark delay, which says nothing about the job if its rows are old."""
+    return "Replay" if figures.replays else text.duration(figures.watermark_delay)
 
 
 def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from headrace.dashboard.stored.sinks import list_sinks
 from headrace.errors import SetupError
 from headrace.jobs.api.access import Admin, Anyone, Viewer, may_read_rows
 from headrace.jobs.live import Hub, StreamLimit
+from headrace.runtime.progress.delays import ENOUGH_ROWS
 from headrace.spark.java import find_java
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -61,6 +62,7 @@ def _job_page(request: Request, feed: Feed, job: JobView, tab: str, **context: A
     viewer = viewer_of(request)
     graph = graph_for(feed, job, viewer)
     shown: dict[str, Any] = {"rows_visible": may_read_rows(feed.policy, viewer, job.owner), "graph": graph}
+    shown["absences"] = (feed.plan(job.id) or {}).get("trailing_absences", ())
     state = {"job": job.id, "name": job.name, "graph": graph, "now": job_message(job, graph)}
     merged = {**state, **context.pop("state", {})}
     return render(request, f"job_{tab}.html", job=job, tab=tab, state=merged, **shown, **context)
@@ -93,7 +95,8 @@ def metrics_page(request: Request, feed: FeedOf, job: ViewOfJob) -> HTMLResponse
     state = {"charts": [asdict(chart) for chart in charts.ALL], "range": charts.RANGES["15 min"]}
     disorder, recommended = bars_of(job.figures), recommendation(job.figures)
     shown = {"charts": charts.ALL, "ranges": charts.RANGES, "disorder": disorder, "recommended": recommended}
-    return _job_page(request, feed, job, "metrics", state=state, **shown)
+    rows = {"rows_seen": sum(bar.rows for bar in disorder), "rows_needed": ENOUGH_ROWS}
+    return _job_page(request, feed, job, "metrics", state=state, **shown, **rows)
 
 
 @router.get("/jobs/{job}/data")

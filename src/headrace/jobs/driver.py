@@ -30,6 +30,7 @@ from headrace.jobs.model import JobSettings
 from headrace.jobs.process import start_time
 from headrace.metrics.lineage import datasets_of
 from headrace.metrics.tick import TickBuilder
+from headrace.plan.absences import trailing_absences
 from headrace.runtime.fresh import restore_effects
 from headrace.runtime.options import RunOptions
 from headrace.runtime.run import start
@@ -83,7 +84,11 @@ class Driver:
         options = self._settings.run_options(declared)
         options = replace(options, checkpoint=self._job.checkpoint, conf={**options.conf, **spark_settings()})
         graph = pipeline._plan()
-        facts = {"datasets": datasets_of(graph), "restore_effects": list(restore_effects(graph))}
+        facts = {
+            "datasets": datasets_of(graph),
+            "restore_effects": list(restore_effects(graph)),
+            "trailing_absences": trailing_absences(graph),
+        }
         write_json(self._job.plan, as_json(explain(graph)) | facts)
         if self._job.read_request() == "drain":  # an earlier attempt failed while it drained
             options = drain_options(options)
@@ -109,7 +114,7 @@ class Driver:
         repartition(graph, directory, partitions, master=options.master, conf=options.conf)
 
     def _follow(self, graph: Graph, options: RunOptions, on_start: Callable[[], None]) -> None:
-        ticks = TickBuilder(graph, self._totals_before())
+        ticks = TickBuilder(graph, self._last_tick())
         with start(graph, options, lambda phase: self._report({"phase": phase})) as handle:
             on_start()
             answers = Answers(self._job, graph, options, handle)
@@ -132,15 +137,18 @@ class Driver:
         return self._interrupted() or self._job.read_request() == "stop"
 
     def _report(self, tick: dict[str, Any]) -> None:
-        write_json(self._attempt.status, {"at": time.time(), "metrics": self._totals_before(), **tick})
+        write_json(self._attempt.status, {"at": time.time(), **self._totals_before(), **tick})
 
     def _totals_before(self) -> dict[str, Any]:
-        """Return the metrics of the previous run, of this attempt or an earlier one."""
-        for number in range(self._number, 0, -1):
-            if (tick := read_json(self._job.attempt(number).status)) is not None:
-                metrics: dict[str, Any] = tick.get("metrics", {})
-                return metrics
-        return {}
+        """Return the metrics and the steps of the previous run, which a report without a tick passes on."""
+        tick = self._last_tick()
+        return {"metrics": tick.get("metrics", {}), "steps": tick.get("steps", {})}
+
+    def _last_tick(self) -> dict[str, Any]:
+        """Return the last tick of the previous run, of this attempt or an earlier one."""
+        numbers = range(self._number, 0, -1)
+        ticks = (read_json(self._job.attempt(number).status) for number in numbers)
+        return next((tick for tick in ticks if tick is not None), {})
 
     def _record(self, ending: str, **facts: Any) -> None:
         write_json(self._attempt.exit, {"ending": ending, "at": time.time(), **facts})

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from headrace.runtime.progress.status import QueryStatus, Status
 
 TOTALS = ("rows_in", "rows_out", "late", "dead_letters", "mismatches")
-"""Counters that continue over the attempts of a job."""
+"""Counters of a job that continue over its attempts."""
+STEP_TOTALS = ("rows_in", "rows_out", "late", "dead_letters")
+"""Counters of a step that continue over the attempts of a job."""
 DELAY_SECONDS = 60.0
 """The period over which event latencies are computed."""
 MAX_MISMATCHES = 10
@@ -32,10 +34,12 @@ class TickBuilder:
     """Builds the documents of one run."""
 
     def __init__(self, graph: Graph, before: Mapping[str, Any] | None = None) -> None:
-        """Build ticks of a plan; `before` has the totals of earlier runs of the job."""
+        """Build ticks of a plan; `before` is the last tick of the earlier runs of the job."""
         self._graph = graph
         self._queries = queries_of(graph)
-        self._before = {name: int((before or {}).get(name) or 0) for name in TOTALS}
+        metrics, steps = (before or {}).get("metrics") or {}, (before or {}).get("steps") or {}
+        self._before = {name: int(metrics.get(name) or 0) for name in TOTALS}
+        self._steps_before: Mapping[str, Mapping[str, Any]] = steps
         self._rates = Rates()
         self._delays: deque[tuple[float, Delays]] = deque()
 
@@ -57,7 +61,7 @@ class TickBuilder:
                 "rate_out": rates["rows_out"],
                 **self._measurements(status),
             },
-            "steps": steps,
+            "steps": {name: self._continue(name, step) for name, step in steps.items()},
             "queries": {query.name: _query(query, rates) for query in status.queries},
             "lag_by_partition": _lags(status),
             "mismatches": [asdict(each) for each in status.mismatches[-MAX_MISMATCHES:]],
@@ -74,6 +78,12 @@ class TickBuilder:
             "mismatches": status.mismatch_count,
         }
         return {name: now[name] + self._before[name] for name in TOTALS}
+
+    def _continue(self, name: str, step: dict[str, Any]) -> dict[str, Any]:
+        """Add the counters of earlier runs to those of a step; None: never counted."""
+        before = self._steps_before.get(name, {})
+        counted = {each: before[each] for each in STEP_TOTALS if before.get(each) is not None}
+        return step | {each: (step[each] or 0) + rows for each, rows in counted.items()}
 
     def _measurements(self, status: Status) -> dict[str, Any]:
         lags = _lags(status)

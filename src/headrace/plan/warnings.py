@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from headrace.errors import Problem
 from headrace.plan.graph import Graph
+from headrace.plan.types import type_warnings
 from headrace.steps.base import Node, Ref
 from headrace.steps.traits import Finding
 
@@ -19,10 +21,13 @@ def warnings_of(graph: Graph) -> list[Problem]:
     >>> [warning.what for warning in warnings_of(pipeline._plan())]
     ['no sink depends on it, so it does not run']
     """
+    types = defaultdict[str, list[Finding]](list)
+    for node, finding in type_warnings(graph):
+        types[node.name].append(finding)
     return [
         graph.locate(node, finding)
         for node in graph
-        for finding in (*_check_readers(graph, node), *node.warnings(graph))
+        for finding in (*_check_readers(graph, node), *types[node.name], *node.warnings(graph))
     ]
 
 

@@ -85,6 +85,8 @@ class Delivery:
     """What stateless steps hold for the query, by step."""
     stateless_logs: dict[str, AccountingLog] = field(default_factory=dict)
     """The row accounting of those that drop or divert rows, from their first epoch on."""
+    diverting: frozenset[str] = frozenset()
+    """Those of them whose unmatched rows are dead letters."""
     open_log: Callable[[str], AccountingLog] | None = None
     """Opens the row accounting of a step of the query."""
     sync_offsets: Callable[[int], None] = lambda epoch: None
@@ -96,6 +98,12 @@ class Delivery:
     """Mismatches of row accounting in this run."""
     stopping: bool = False
     """Set to end the run between two epochs."""
+
+    @property
+    def diverted(self) -> int:
+        """The rows of this run that steps without a match or against a rule made dead letters."""
+        logs = (log for step, log in self.stateless_logs.items() if step in self.diverting)
+        return sum(log.current().unmatched for log in logs)
 
     def load_rules(self) -> None:
         """Load the rules, if any; raises if a rule is invalid."""

@@ -73,7 +73,7 @@ def check_expression(text: str, columns: Collection[str] | None) -> Iterator[Exp
     ['syntax error in `(amount + 1`: expecting ) at column 11']
     """
     check_effort()
-    tree = _parse(text)
+    tree = parse_expression(text)
     if isinstance(tree, ExpressionFault):
         yield tree
     elif tree is not None:
@@ -91,7 +91,7 @@ def check_aggregate(
     """
     faults = list(check_expression(text, columns))
     yield from faults
-    tree = _parse(text)
+    tree = parse_expression(text)
     if faults or tree is None or isinstance(tree, ExpressionFault):
         return
     grouped = {key.lower() for key in keys}
@@ -133,7 +133,7 @@ def check_qualified(text: str, tables: Mapping[str, Collection[str] | None]) -> 
     """
     faults = list(check_expression(text, None))
     yield from faults
-    tree = _parse(text)
+    tree = parse_expression(text)
     if faults or tree is None or isinstance(tree, ExpressionFault):
         return
     for table, *rest in dict.fromkeys(column_parts(tree)):
@@ -153,14 +153,14 @@ def qualifiers(text: str) -> set[str]:
     >>> sorted(qualifiers("left.amount + right.fee"))
     ['left', 'right']
     """
-    tree = _parse(text)
+    tree = parse_expression(text)
     if tree is None or isinstance(tree, ExpressionFault):
         return set()
     return {parts[0].lower() for parts in column_parts(tree) if len(parts) > 1}
 
 
 @lru_cache(maxsize=64)
-def _parse(text: str) -> exp.Expr | ExpressionFault | None:
+def parse_expression(text: str) -> exp.Expr | ExpressionFault | None:
     """Parse an expression; None if only Spark can parse it. The tree is shared: it must not be changed."""
     from sqlglot import Dialect  # a local import: it is half of the start-up time of a command
     from sqlglot.errors import SqlglotError
@@ -233,11 +233,12 @@ def column_parts(tree: exp.Expr) -> Iterator[tuple[str, ...]]:
 
     for column in tree.find_all(exp.Column):
         parts = tuple(part.name for part in column.parts)
-        if not _is_variable(column, parts[0]) and parts[0].lower() not in _UNITS | _NILADIC:
+        if not is_variable(column, parts[0]) and parts[0].lower() not in _UNITS | _NILADIC:
             yield parts
 
 
-def _is_variable(column: exp.Column, name: str) -> bool:
+def is_variable(column: exp.Column, name: str) -> bool:
+    """True if a column is a variable of a lambda around it, or the name of an argument."""
     from sqlglot import expressions as exp
 
     node: exp.Expr | None = column.parent
@@ -260,7 +261,7 @@ def _bare_columns(tree: exp.Expr) -> Iterator[str]:
         node: exp.Expr | None = column.parent
         while node is not None and not _aggregates(node, known):
             node = node.parent
-        if node is None and not _is_variable(column, name) and name.lower() not in _UNITS | _NILADIC:
+        if node is None and not is_variable(column, name) and name.lower() not in _UNITS | _NILADIC:
             yield name
 
 

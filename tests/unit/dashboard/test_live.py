@@ -8,7 +8,7 @@ from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
 from headrace.dashboard.feeds.series import sparkline_of
 from headrace.dashboard.feeds.service import figures_of, without_rates
 from headrace.dashboard.health import health_of
-from headrace.dashboard.messages import job_message, node_figures
+from headrace.dashboard.messages import job_message, kpis_of, node_figures
 
 GRAPH = {
     "nodes": [
@@ -50,6 +50,23 @@ def test_node_has_the_watermark_of_its_stateful_step() -> None:
     job = JobView("1", "fraud", "running", figures=JobFigures(steps=steps))
     node = node_figures(job, {"id": "totals", "parts": list(steps), "stateful": True})
     assert node["watermark"] == "2026-03-02 09:41:20 UTC"
+
+
+def test_a_job_that_drains_shows_what_remains() -> None:
+    reasons = [
+        health_of(JobView("1", "fraud", "draining", figures=JobFigures(lag=lag))).reason for lag in (None, 70)
+    ]
+    assert reasons == [
+        "The input of the time of the request is read; then every window fires and closes.",
+        "The input of the time of the request is read; then every window fires and closes. 70 rows remain.",
+    ]
+
+
+def test_old_rows_are_a_replay_and_not_a_delay_of_the_job() -> None:
+    days = {"watermark_delay_ms": 261 * 86_400_000, "late": 0, "dead_letters": 0}
+    for age, shown in ((260 * 86_400_000, "Replay"), (2_000, "261 d"), (None, "261 d")):
+        figures = figures_of({"metrics": days | {"event_latency_ms": {"p50": age}}})
+        assert kpis_of(JobView("1", "fraud", "running", figures=figures))["delay"] == shown
 
 
 def test_lost_rows_make_a_running_job_broken() -> None:

@@ -52,6 +52,24 @@ def test_dead_letters_are_counted_at_their_source_if_they_are_written_or_skipped
     assert on_error == "skip" or (steps["some"]["rows_in"], steps["dead"]["rows_out"]) == (5, 2)
 
 
+def test_counts_of_steps_continue_those_of_earlier_runs() -> None:
+    pipeline = Pipeline("again")
+    rows = read(pipeline, "a")
+    rows.write("out", connect.console())
+    rows.sql("few", "select * from a where a > 0").write("some", connect.console())
+    status = Status(True, 9, 9, 0.0, None, None, 0, queries=(QueryStatus("a", 0, 9),), sinks={"out": 9})
+    first = TickBuilder(pipeline._plan()).build(status)
+    ticks = TickBuilder(pipeline._plan(), first)
+    second = ticks.build(status)
+    assert [tick["steps"]["out"]["rows_out"] for tick in (first, second)] == [9, 18]
+    assert [tick["steps"]["out"]["rows_in"] for tick in (first, second)] == [9, 18]
+    assert second["steps"]["out"]["rows_out"] == second["metrics"]["rows_out"]
+    assert [tick["steps"]["a"]["rows_in"] for tick in (first, second)] == [None, None], (
+        "a source reads no step"
+    )
+    assert ticks.build(status)["steps"]["out"]["rate_out"] == 0, "earlier rows are none of this run's rate"
+
+
 def test_backlog_of_a_log_is_the_lag_of_its_source() -> None:
     pipeline = Pipeline("edge")
     source = connect.socket(port=9)

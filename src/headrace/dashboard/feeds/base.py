@@ -43,6 +43,10 @@ class StepFigures:
     """The epoch last committed in the ledger of a sink, or -1; None if it has no ledger."""
 
 
+_OLD_MS = 86_400_000
+"""Rows of more than a day ago are not the present ones of a source."""
+
+
 @dataclass(frozen=True)
 class JobFigures:
     """The figures of a job; None: not measured."""
@@ -54,6 +58,8 @@ class JobFigures:
     watermark: str | None = None
     watermark_delay: float | None = None
     """Seconds between the clock and the watermark."""
+    event_age: float | None = None
+    """The median age of the rows when they were read, in the last minute, in milliseconds."""
     late: int = 0
     dead_letters: int = 0
     state_rows: int | None = None
@@ -65,6 +71,11 @@ class JobFigures:
     """The `out_of_order` within which 99.9 % of the rows arrive."""
     slowest_partition: str = ""
     """The partition that determines the watermark, if a source has several."""
+
+    @property
+    def replays(self) -> bool:
+        """True if rows are old when they are read: a recording or a backfill, not a job that is behind."""
+        return self.event_age is not None and self.event_age >= _OLD_MS
 
 
 @dataclass(frozen=True)

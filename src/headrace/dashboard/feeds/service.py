@@ -209,6 +209,7 @@ def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
         lag=metrics.get("lag"),
         watermark=metrics.get("watermark"),
         watermark_delay=None if delay is None else delay / 1000,
+        event_age=(metrics.get("event_latency_ms") or {}).get("p50"),
         late=metrics["late"],
         dead_letters=metrics["dead_letters"],
         state_rows=metrics.get("state_rows"),

@@ -128,7 +128,7 @@ flow = startFlow(view, show);
 
 $("upgrade")?.addEventListener("click", async () => {
   const {name} = $("upgrade").dataset;
-  if (!await confirmed(`Upgrade ${name}?`, "The job stops gracefully, its state is stored as a savepoint, and it goes on with the new document.")) return;
+  if (!await confirmed(`Upgrade ${name}?`, "The job stops gracefully, its state is stored as a savepoint, and it goes on with the new document.", "Upgrade")) return;
   $("upgrade").disabled = true;
   toast(`${name}: Stopping for the upgrade`);
   try {

@@ -132,15 +132,17 @@ document.addEventListener("click", event => {
 
 // actions
 const CONFIRM = {
-  drain: "Every window fires and closes, and the job ends for good. It cannot be restarted.",
+  drain: "The input that is there now is read, a recording to its end. Then every window fires and closes, and the job ends for good. It cannot be restarted.",
   kill: "The driver process ends at once. A restart processes the current micro-batch again.",
   delete: "The job, its logs and its checkpoint are removed.",
 };
 const DONE = {scale: "Restarting with other partitions", stop: "Stopping after the current micro-batch", drain: "Draining", kill: "Killed", restart: "Restarting from the checkpoint", clone: "Cloned", delete: "Deleted"};
-export function confirmed(title, text) {
+const absent = steps => steps ? ` Absences that are still pending complete, although their time has not elapsed: ${steps}.` : "";
+export function confirmed(title, text, action) {
   const dialog = $("confirm");
   $("confirm-title").textContent = title;
   $("confirm-text").textContent = text;
+  $("confirm-yes").textContent = action;
   dialog.returnValue = "no";
   dialog.showModal();
   return new Promise(resolve => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), {once: true}));
@@ -158,10 +160,10 @@ function chosenScale() {  // the numbers of the dialog; null if it is cancelled 
 document.addEventListener("click", async event => {
   const button = event.target.closest("[data-action]");
   if (!button) return;
-  const {job, name, readonly} = button.closest("[data-job]").dataset, verb = button.dataset.action;
+  const {job, name, readonly, absences} = button.closest("[data-job]").dataset, verb = button.dataset.action;
   button.closest("details")?.removeAttribute("open");
   if (readonly) { toast("Refused: " + readonly, true); return; }
-  if (CONFIRM[verb] && !await confirmed(`${button.textContent} ${name}?`, CONFIRM[verb])) return;
+  if (CONFIRM[verb] && !await confirmed(`${button.textContent} ${name}?`, CONFIRM[verb] + (verb === "drain" ? absent(absences) : ""), button.textContent)) return;
   const body = verb === "scale" ? await chosenScale() : undefined;
   if (body === null) return;
   try {

@@ -55,7 +55,7 @@ class RunStatus:
         return replace(
             status,
             late=status.late + sum(step.late for step in steps.values()),
-            dead_letters=sum(dead_letters.values()),
+            dead_letters=sum(dead_letters.values()) + sum(each.diverted for each in self._deliveries),
             dead_letters_of=dead_letters,
             slowest_partition=self._heartbeats.slowest_partition(),
             ledgers={sink.name: sink.ledger_epoch for sink in sinks if sink.ledger_epoch is not None},

@@ -10,6 +10,8 @@ from headrace.runtime.progress.epochs import Percentiles, percentiles_of
 
 Histogram = Mapping[int, int]
 """Rows by the upper bound of their bucket, in milliseconds."""
+ENOUGH_ROWS = 1_000
+"""The rows from which 99.9 % of them says something: one row is beyond."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,16 @@ class Delays:
         return within / total if total else 1.0
 
     def recommend_out_of_order(self, share: float = 0.999) -> int | None:
-        """Return the smallest `out_of_order` in milliseconds within which this share of the rows arrives."""
+        """Return the smallest `out_of_order` in milliseconds within which this share of the rows arrives.
+
+        None for fewer than `ENOUGH_ROWS` rows.
+
+        >>> Delays(out_of_order={0: 16, 500: 1}).recommend_out_of_order()
+        >>> Delays(out_of_order={0: 16_000, 500: 1}).recommend_out_of_order()
+        0
+        """
+        if sum(self.out_of_order.values()) < ENOUGH_ROWS:
+            return None
         bounds = sorted(self.out_of_order)
         return next((bound for bound in bounds if self.share_within(bound) >= share), None)
 

@@ -28,7 +28,7 @@ from headrace.runtime.exchanges.exchange import exchange_path
 from headrace.runtime.progress.row_accounting import AccountingLog
 from headrace.runtime.queries.bindings import Bindings, sinks_of
 from headrace.runtime.queries.signatures import check_signatures, sign_state
-from headrace.steps.base import Ref
+from headrace.steps.base import DEAD_LETTERS, Ref
 from headrace.steps.code.functions import WorkerStep
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.facts import duplicates
@@ -184,6 +184,7 @@ class QueryPlanner:
         delivery.functions = self._list_functions(query)
         for ref in delivery.functions:  # lowered once, so that their collectors exist before the first epoch
             lower_batch(stream_plan).frame(ref)
+        delivery.diverting = frozenset(node.name for node in self.graph if DEAD_LETTERS in node.outputs)
         delivery.dead_letters = {
             name: inputs.dead_letters[name] for name in query.primary_reader_of if name in inputs.dead_letters
         }

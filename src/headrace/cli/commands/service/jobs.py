@@ -160,7 +160,7 @@ def stop(job: JobId, json: AsJson = False, url: Url = None) -> None:
 
 @jobs.command()
 def drain(job: JobId, json: AsJson = False, url: Url = None) -> None:
-    """Drain a job: stop reading, fire and close every window, end for good."""
+    """Drain a job: read the present input, fire and close every window, complete absences, end for good."""
     _request(job, "drain", url, json)
 
 
