@@ -394,7 +394,7 @@ class SimulatedPath(PurePosixPath):
         return self
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[Self]:
-        found = []
+        matches = []
         root = _disk("disk.list", str(self)).find(str(self))
         pending = [("", root)] if root is not None else []
         depth = pattern.pattern.count("/")
@@ -403,10 +403,10 @@ class SimulatedPath(PurePosixPath):
             for name, child in (node.entries or {}).items():
                 path = f"{prefix}{name}"
                 if pattern.fullmatch(path):
-                    found.append(self / path)
+                    matches.append(self / path)
                 if child.entries and (".*" in pattern.pattern or path.count("/") < depth):
                     pending.append((f"{path}/", child))
-        return iter(found)
+        return iter(matches)
 
 
 class _OsPath:

@@ -171,9 +171,11 @@ def main() -> int:
     """Search all mutants, and print the seeds that find them."""
     survivors = 0
     for mutant in MUTANTS:
-        found = find(mutant)
-        survivors += found is None
-        print(f"{mutant.guard:60} {'NOT FOUND' if found is None else f'seed {found[0]}: {found[1][:100]}'}")
+        finding = find(mutant)
+        survivors += finding is None
+        print(
+            f"{mutant.guard:60} {'NOT FOUND' if finding is None else f'seed {finding[0]}: {finding[1][:100]}'}"
+        )
     return int(bool(survivors))
 
 

@@ -10,6 +10,6 @@ from tests.simulation.mutants import MUTANTS, Mutant, find
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.guard)
 def test_simulation_finds_a_product_without(mutant: Mutant) -> None:
-    found = find(mutant)
-    assert found is not None
-    assert simulate(found[0]).violation == ""  # with the guard, the same history is right
+    finding = find(mutant)
+    assert finding is not None
+    assert simulate(finding[0]).violation == ""  # with the guard, the same history is right
