@@ -411,8 +411,8 @@ class SimulatedPath(PurePosixPath):
 
 class _OsPath:
     @staticmethod
-    def samestat(one: Any, other: Any) -> bool:
-        return bool(one.st_ino == other.st_ino)
+    def samestat(first: Any, second: Any) -> bool:
+        return bool(first.st_ino == second.st_ino)
 
 
 class Os:
