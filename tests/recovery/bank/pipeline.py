@@ -6,6 +6,7 @@ Run as `python -m tests.recovery.bank.pipeline WORK [POSTGRES_URL]`: reads WORK/
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections.abc import Callable
@@ -33,7 +34,9 @@ def write_input(work: Path, files: int, seed: int = 11) -> dict[int, int]:
             balances[debited] -= amount
             balances[credited] += amount
             lines.append(json.dumps({"debited": debited, "credited": credited, "amount": amount, "ts": at}))
-        (work / "in" / f"{number:03d}.jsonl").write_text("\n".join(lines) + "\n")
+        file = work / "in" / f"{number:03d}.jsonl"
+        file.write_text("\n".join(lines) + "\n")
+        os.utime(file, (1_700_000_000 + number,) * 2)  # Spark reads the oldest first
     return balances
 
 
