@@ -78,6 +78,9 @@ proofs: kernel servers ## run the tests that take minutes: kills on a cluster, f
 	$(RUN)/pytest tests -m proof
 
 delivery: proofs ## the proofs, then kill runs and brokers many times; updates the tables of the documentation
+	$(RUN)/python -m tests.simulation --histories 200000
+	$(RUN)/python -m tests.simulation.mutants
+	$(RUN)/python -m tests.recovery.bank
 	$(RUN)/python -m tests.services.test_every_row_once
 	$(RUN)/python -m tests.services.test_every_change_once
 	$(RUN)/python -m tests.services.test_edge_kills --kills 50

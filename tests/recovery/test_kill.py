@@ -12,7 +12,7 @@ from tests.recovery.conftest import kill_after_each, start
 
 SAMPLE = ("delivery.staged@2", "delta.read@1", "files.rolled_forward@1", "sqlite.ledger@2")
 ALL_STEPS = (
-    "delivery.opened@3", "delivery.staged@2", "delivery.committed@1", "files.staged@2", "files.manifest@1",
+    "delivery.opened@3", "delivery.staged@2", "delivery.synced@1", "delivery.committed@1", "files.staged@2", "files.manifest@1",
     "files.shown@1", "files.cleaned@2", "files.rolled_forward@1", "files.fenced@1", "sqlite.fenced@1", "sqlite.begun@1",
     "sqlite.staged@1", "sqlite.rows@1", "sqlite.ledger@2", "sqlite.committed@1",
 )  # fmt: skip

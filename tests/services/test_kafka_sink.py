@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from headrace import connect
 from headrace.connectors import failpoints
 from headrace.connectors.base import WriteContext
-from headrace.connectors.kafka import records
+from headrace.connectors.kafka import ledger, records
 from headrace.connectors.kafka.sink import KafkaWriter
 from headrace.connectors.row_encoding import fields_of
 from headrace.devtools import kafka_server
@@ -294,6 +296,26 @@ def test_a_run_that_was_thought_dead_is_fenced_whether_it_stages_or_commits(
     for zombie in zombies:
         zombie.close()
     assert contents(client, name) == ["new"]
+
+
+def test_an_epoch_behind_an_open_transaction_of_another_pipeline_is_not_written_again(
+    spark: SparkSession, client: Client, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All ledgers are in one topic, and a reader of committed records stops at the first open transaction."""
+    name = topic()
+    killed = KafkaWriter(connect.kafka(servers=client.servers, topic=topic(), format="text"))
+    killed.open(run("killed"))
+    staged = killed.stage(0, rows(spark, ("other",), schema="line string"))
+    with failpoints.arm("kafka.ledger"), pytest.raises(failpoints.Crash):
+        killed.commit(0, staged)
+    killed._producer.flush()
+    sink = connect.kafka(servers=client.servers, topic=name, format="text")
+    deliver(sink, run("behind"), 0, rows(spark, ("a",), schema="line string"))
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=lambda seconds: killed._abort())
+    monkeypatch.setattr(ledger, "time", clock)
+    deliver(sink, run("behind"), 0, rows(spark, ("a",), schema="line string"))
+    killed.close()
+    assert contents(client, name) == ["a"]
 
 
 def test_a_topic_is_created_if_requested_and_missed_if_not(spark: SparkSession, client: Client) -> None:

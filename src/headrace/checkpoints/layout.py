@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headrace.connectors.durable_files import read_json, write_json
+from headrace.connectors.durable_files import read_json, sync_file, write_json
 from headrace.errors import DamagedFileError, OptionError, did_you_mean
 from headrace.plan.queries import Query, queries_of
 from headrace.sealed_files import RESTORE, unseal
@@ -123,6 +123,11 @@ def progress_of(checkpoint: Path) -> Progress:
     watermark = int(_read_entry(commits / str(epoch)).get("nextBatchWatermarkMs", 0))
     partitions = _read_entry(offsets / str(epoch)).get("conf", {}).get("spark.sql.shuffle.partitions")
     return Progress(epoch, _format_watermark(watermark), int(partitions) if partitions else None)
+
+
+def sync_offsets(checkpoint: Path, epoch: int) -> None:
+    """Make the offsets of an epoch durable."""
+    sync_file(checkpoint / "spark" / "offsets" / str(epoch))
 
 
 def has_pending_firing(checkpoint: Path) -> bool:

@@ -64,6 +64,13 @@ def write_durably(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def sync_file(path: Path) -> None:
+    """Make a file that another process has written durable, with its name."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+    sync_directory(path.parent)
+
+
 def sync_directory(directory: Path) -> None:
     """Make created, renamed and removed files of a directory durable."""
     handle = os.open(directory, os.O_RDONLY)

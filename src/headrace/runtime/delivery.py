@@ -89,6 +89,8 @@ class Delivery:
     """Those of them whose unmatched rows are dead letters."""
     open_log: Callable[[str], AccountingLog] | None = None
     """Opens the row accounting of a step of the query."""
+    sync_offsets: Callable[[int], None] = lambda epoch: None
+    """Makes the offsets of an epoch durable, which Spark does not do."""
     _lowering: Lowering | None = None
     failure: BaseException | None = None
     """The Python exception that failed an epoch; Spark reports only its text."""
@@ -147,7 +149,11 @@ class Delivery:
         if persisted:
             batch.persist()
         try:
-            for sink, staged in self._stage_all(batch, epoch, sinks):
+            staged_rows = self._stage_all(batch, epoch, sinks)
+            if staged_rows:  # after a power failure, a committed epoch must be replayed with the same rows
+                self.sync_offsets(epoch)
+                reach("delivery.synced")
+            for sink, staged in staged_rows:
                 sink.writer.commit(epoch, staged)
                 sink.committed, sink.rows = epoch, sink.rows + staged.rows
                 sink.read_ledger()

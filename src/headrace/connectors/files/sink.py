@@ -71,7 +71,7 @@ class FilesWriter(LedgerWriter):
             self._ledger = Ledger(log, context, self._root)
             committed = self._ledger.take_over(self._roll_forward)
             reach("files.fenced")
-            self._store.remove(f"{self._root}/{self._internal_directory}/staging")
+            self._remove_older_staging()
         return committed
 
     def stage(self, epoch: int, frame: DataFrame) -> _Parts:
@@ -98,6 +98,14 @@ class FilesWriter(LedgerWriter):
 
     def close(self) -> None:
         self._context = None
+
+    def _remove_older_staging(self) -> None:
+        """Remove what older runs have staged. A newer one may have taken over, and be staging, by now."""
+        staging = f"{self._root}/{self._internal_directory}/staging"
+        for name in self._store.names(staging):
+            token = name.partition("-")[0]
+            if not token.isdigit() or int(token) < self._active_ledger.token:
+                self._store.remove(f"{staging}/{name}")
 
     def _describe(self, moves: Moves) -> Sequence[Sequence[str | int]]:
         """Return what the ledger stores of the files of an epoch: their names."""

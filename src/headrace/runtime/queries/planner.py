@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headrace.checkpoints.layout import checkpoint_of, has_pending_firing
+from headrace.checkpoints.layout import checkpoint_of, has_pending_firing, sync_offsets
 from headrace.checkpoints.signatures import Signature, write_signature
 from headrace.checkpoints.sources import check_sources
 from headrace.connectors.base import Writer
@@ -169,7 +169,13 @@ class QueryPlanner:
         inputs, step = lowering.inputs, self.graph[query.output.step]
         lower_batch = self._batch_lowering(query, inputs)
         open_log = partial(AccountingLog, checkpoint)
-        delivery = Delivery(lower_batch, self._bindings.bind(query), held=inputs.held, open_log=open_log)
+        delivery = Delivery(
+            lower_batch,
+            self._bindings.bind(query),
+            held=inputs.held,
+            open_log=open_log,
+            sync_offsets=partial(sync_offsets, checkpoint),
+        )
         if step.name in lowering.counts:
             delivery.counts, delivery.accounting = lowering.counts[step.name], open_log(step.name)
         if step.name in lowering.rules:
