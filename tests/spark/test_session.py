@@ -36,6 +36,15 @@ def test_session_has_the_setting(spark: SparkSession, setting: str, value: str) 
     assert spark.conf.get(setting) == value
 
 
+def test_variables_of_spark_are_not_replaced_in_expressions(spark: SparkSession) -> None:
+    open_session()
+    spark.conf.set("spark.sql.streaming.x", "' || upper('replaced') || '")
+    texts = ["'${env:PATH}'", "'${system:java.home}'", "'${spark.sql.streaming.x}'"]
+    [row] = spark.range(1).selectExpr(*texts).collect()
+    assert [f"'{value}'" for value in row] == texts
+    spark.conf.unset("spark.sql.streaming.x")
+
+
 def test_asking_again_gives_the_running_session_with_the_new_settings(spark: SparkSession) -> None:
     again = open_session(conf={"spark.sql.streaming.numRecentProgressUpdates": "7"})
     assert again.sparkContext is spark.sparkContext

@@ -16,6 +16,8 @@ _URL = re.compile(
 """Parsers of URLs disagree about anything else, so one could connect to another host than the checked one."""
 _SETTING = re.compile(r"\s*(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|[^\s'\\]+)(?=\s|\Z)")
 _HOST_SETTINGS = ("host", "hostaddr")
+_SERVER = re.compile(r"\s*(?:[\w.-]+|\[[\w.:%]+\])(?::\d+)?\s*")
+"""Kafka's client ignores a scheme, so `db://evil:9092` is a server on the host `evil`."""
 
 
 def check_hosts(hosts: Iterable[str]) -> None:
@@ -32,6 +34,11 @@ def check_hosts(hosts: Iterable[str]) -> None:
 
 def check_servers(servers: str) -> None:
     """Reject `host:port`, several with commas, if the service does not list a host."""
+    if current() is None:
+        return
+    for server in servers.split(","):
+        if not _SERVER.fullmatch(server):
+            raise reject(f"this form of a server is not accepted: {server[:80]}", "write host:port")
     check_hosts(_host_of(server) for server in servers.split(","))
 
 

@@ -13,7 +13,8 @@ from headrace.access import CODE_HINT, current_code
 from headrace.access.problems import reject
 
 _JAVA = frozenset({"REFLECT", "TRY_REFLECT", "JAVA_METHOD"})
-_FILES = frozenset({"FROM_AVRO", "TO_AVRO", "SCHEMA_OF_AVRO", "FROM_PROTOBUF", "TO_PROTOBUF"})
+_FILE_FUNCTIONS = "FROM_AVRO TO_AVRO SCHEMA_OF_AVRO FROM_PROTOBUF TO_PROTOBUF HEADRACE_ENCODE"
+_FILES = frozenset(_FILE_FUNCTIONS.split())
 """Functions whose arguments and options may name a file or a URL."""
 _OPTIONS = {"FROM_XML": 2, "SCHEMA_OF_XML": 1}
 """Functions whose options may name a file, with the number of arguments before the options."""
@@ -91,6 +92,8 @@ def find_problem(text: str) -> str:
             function = brackets[-1].function
             if brackets[-1].commas == _OPTIONS.get(function.name):
                 return f"options that may name files are not accepted: `{_shown(function)}`"
+        elif token.kind == "text" and before.kind == "word" and before.name == "USING":
+            return "a query that starts a program is not accepted: `using`"
         elif token.kind == "name" and _may_be_path(earlier, before, token):
             return f"a path cannot be queried as a table: {token.text[:80]}"
     return ""

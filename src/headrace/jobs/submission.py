@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from headrace import statements
-from headrace.access import current
+from headrace.access import current, current_code
 from headrace.errors import DocumentError, OptionError, Problem
 from headrace.jobs.model import JobSettings
 from headrace.streams.pipeline import Pipeline
@@ -52,8 +52,10 @@ class Submission:
             raise OptionError(f"expected a .py, .yaml or .sql file, got {self.file!r}", where="pipeline")
         if self.directory is not None and not Path(self.directory).is_dir():
             raise OptionError("no such directory", where=self.directory)
-        if self.is_code:
-            if current() is not None and not self.file.endswith(".py"):
+        if self.file.endswith(".py"):
+            return Path(self.file).stem
+        if self.is_code and current_code():
+            if current() is not None:
                 self._check_parts()
             return Path(self.file).stem
         pipeline = self.parse()

@@ -39,6 +39,8 @@ REQUIRED = {
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.headrace.compat.CheckpointFiles",
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
+    # Spark would replace `${env:HOME}` and `${spark.x}` in every expression, inside texts too.
+    "spark.sql.variable.substitute": "false",
 }
 """Settings of every session, because checkpoints and results depend on them."""
 

@@ -57,6 +57,8 @@ def parse_tokens(tokens: list[Token], text: str) -> list[exp.Expr]:
         statements = Dialect.get_or_raise("spark").parser().parse(tokens, text)
     except RecursionError:
         raise ParseError("it is nested too deeply") from None
+    except (AttributeError, LookupError, TypeError):  # of sqlglot, such as for `map(n)`
+        raise ParseError("a function has too few or too many arguments") from None
     return [statement for statement in statements if statement is not None]
 
 

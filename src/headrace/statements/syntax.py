@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.access.effort import check_effort
 from headrace.errors import DocumentError, Problem
-from headrace.sql.parsing import MAX_TOKENS, TOO_LONG, describe_fault
+from headrace.sql.parsing import MAX_TOKENS, TOO_LONG, describe_fault, parse_tokens
 from headrace.statements.declarations import Placed
 from headrace.statements.foreign_clauses import translate_clauses
 from headrace.statements.foreign_functions import translate_bounds, translate_functions
@@ -63,7 +63,6 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
     Raises:
         DocumentError: its syntax is wrong; with line and column.
     """
-    from sqlglot import Dialect
     from sqlglot import expressions as exp
     from sqlglot.errors import ParseError
 
@@ -80,12 +79,13 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
         emit = replace(emit, where=emit.where or script.place(tokens[0]), lateness=clauses.lateness)
     words = _prepare(script, move_within(script, _move_keys(body)))
     try:
-        trees = Dialect.get_or_raise("spark").parser().parse(words, script.text)
+        [tree] = parse_tokens(words, script.text)
     except ParseError as error:
-        fault = error.errors[0]
-        where = f"{script.file}:{fault['line']}:{fault['col']}"
+        fault = (error.errors or [{"description": str(error)}])[0]
+        where = (
+            f"{script.file}:{fault['line']}:{fault['col']}" if "line" in fault else script.place(tokens[0])
+        )
         raise DocumentError([Problem(where, f"SQL syntax error: {describe_fault(fault)}")]) from None
-    [tree] = trees
     if not isinstance(tree, exp.Query):
         where = script.place(tokens[0])
         raise DocumentError([Problem(where, "expected a query", "such as SELECT * FROM tx")])

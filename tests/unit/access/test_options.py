@@ -95,6 +95,8 @@ def test_every_option_with_text_is_classified() -> None:
         (FilePath(), "s3a://bucket/in", "file:///etc/passwd"),
         (Address(frozenset({"db"})), "redis://host/?db=1", "redis://host/?ssl_keyfile=x"),
         (Servers(), "a:1,b.example.org:2", "evil:1"),
+        (Servers(), "a", "a://evil:1"),
+        (Servers(), "a:1, host", "[a]evil:1"),
         (Host(), "b.example.org", "evil"),
     ],
 )

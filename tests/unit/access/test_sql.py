@@ -26,8 +26,12 @@ from headrace.access.sql import find_problem
         "from_xml(f(x, y), ',', m)",
         "schema_of_xml('x', m)",
         "to_avro(x)",
+        "system.builtin.headrace_encode('avro', 'x', x)",
         "(select max(value) from text.`x`)",
         "(select max(value) from XML/**/. `x`)",
+        "(select transform(x) using 'id' as a)",
+        '(from (select 1 as x) map x using/**/"id" as a)',
+        "(from (select 1 as x) reduce x using r'id')",
     ],
 )
 def test_a_call_or_a_table_is_found_as_spark_reads_it(text: str) -> None:
@@ -46,6 +50,7 @@ def test_a_call_or_a_table_is_found_as_spark_reads_it(text: str) -> None:
         "from_xml(x, 'a int, b int')",
         "from_json(x, 'a int', map('mode', 'FAILFAST'))",
         "`window.start` > a.`b c`",
+        "(select count(*) from a join b using (x)) > 'using'",
     ],
 )
 def test_an_ordinary_expression_is_accepted(text: str) -> None:

@@ -319,6 +319,26 @@ def test_a_document_with_allowed_code_is_checked_without_an_import() -> None:
         check(document.replace("out/", "/etc/"), policy)
 
 
+def test_a_model_of_a_document_does_not_hide_its_expressions() -> None:
+    predict = "{from: n, predict: {onnx: m.onnx, features: [n], output: risk double}}"
+    document = PLAIN.replace("steps: {", f"steps: {{risk: {predict}, ")
+    check(document)
+    with pytest.raises(DocumentError, match="calls Java"):
+        check(document.replace("n > 5", "reflect('java.lang.System', 'getenv')"))
+    for model in ("sklearn: m.joblib", "function: 'm:predict'", "onnx: /etc/m.onnx"):
+        with pytest.raises(DocumentError, match="not accepted"):
+            check(document.replace("onnx: m.onnx", model))
+
+
+def test_a_query_that_starts_a_program_is_rejected() -> None:
+    for step in (
+        "{sql: \"select transform(n) using 'id' as (a) from n\"}",
+        "{from: n, where: \"n > (select transform(1) using 'id' as (a))\"}",
+    ):
+        with pytest.raises(DocumentError, match="starts a program"):
+            check(PLAIN.replace('{from: n, where: "n > 5"}', step))
+
+
 def test_a_python_file_is_rejected() -> None:
     with pytest.raises(OptionError, match="Python file"):
         check_submission(Submission("p.py", {"p.py": b""}), CLOSED)
@@ -345,6 +365,12 @@ def test_a_setting_that_loads_code_or_uses_files_is_rejected(key: str) -> None:
     with pytest.raises(OptionError, match="can load code or use files"):
         check(PLAIN, settings=JobSettings(conf={key: "x"}))
     check(PLAIN, Policy(host="0.0.0.0", allow_code=True), settings=JobSettings(conf={key: "x"}))
+
+
+def test_a_setting_with_a_variable_is_rejected() -> None:
+    conf = {"spark.default.parallelism": "${env:AWS_SECRET_ACCESS_KEY}"}
+    with pytest.raises(OptionError, match="a variable in a setting is not accepted"):
+        check(PLAIN, settings=JobSettings(conf=conf))
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,11 @@ def test_fault_names_the_problem_and_a_hint(text: str, problem: str, hint: str) 
     assert hint in fault.hint
 
 
+def test_expression_that_sqlglot_fails_on_has_a_fault() -> None:
+    expected = "syntax error in `map(amount)`: a function has too few or too many arguments"
+    assert problems("map(amount)") == [expected]
+
+
 def test_unknown_columns_are_not_judged_without_a_schema() -> None:
     assert list(check_expression("anything > 1", None)) == []
 

@@ -290,6 +290,11 @@ def test_declarations_that_are_refused_have_a_rewrite(statement: str, problem: s
     assert hint in str(caught.value).partition("hint: ")[2]
 
 
+def test_query_that_sqlglot_fails_on_has_its_place() -> None:
+    with pytest.raises(DocumentError, match=r"shop.sql:6:18: SQL syntax error: a function has too few"):
+        script("CREATE VIEW v AS SELECT map(price) AS m FROM bid")
+
+
 def test_settings_of_a_script_are_the_options_of_its_runs() -> None:
     text = f"SET 'every' = '5 seconds'; SET 'checkpoint' = 'state/'; {SOURCES} SELECT price FROM bid;"
     declared = Pipeline.from_sql_text(text, name="shop")._declared_run

@@ -108,7 +108,9 @@ def _check_code(submission: Submission) -> None:
             raise OptionError("a Python file is not accepted", where=path, hint=CODE_HINT)
         if not suffixes.isdisjoint(_CODE_SUFFIXES):
             raise OptionError("a program or an archive is not accepted", where=path, hint=CODE_HINT)
-    for key in submission.settings.conf:
+    for key, value in submission.settings.conf.items():
+        if "${" in value:  # Spark replaces variables of the environment in settings
+            raise OptionError("a variable in a setting is not accepted", where=key, hint=CODE_HINT)
         own = key == "spark.master"  # decided by check_master
         if not own and (not _SAFE_SETTING.fullmatch(key) or _CLASS_OR_PLACE.search(key)):
             raise OptionError("this setting can load code or use files", where=key, hint=CODE_HINT)
