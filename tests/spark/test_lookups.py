@@ -114,6 +114,15 @@ def test_table_with_several_rows_of_a_key_multiplies_rows(
     assert sorted(actual, key=str) == [(1, "FI"), (1, "NO"), (2, None), (3, None), (4, "FI"), (4, "NO")]
 
 
+def test_name_in_a_type_of_the_table_is_no_expression(spark: SparkSession, tmp_path: Path) -> None:
+    name = "a') || current_user() || from_json('{}', 'b"
+    (tmp_path / "homes.json").write_text(json.dumps({"card": "a", "home": {name: "FI"}}) + "\n")
+    table = connect.files(path=tmp_path / "homes.json")
+    options = {"format": "json", "schema": f"card string, home struct<`{name}`: string>"}
+    look_up(tmp_path, table, on_miss="drop", refresh="1 hour", **options)
+    assert [row["home"] for row in read_stored(tmp_path / "out")] == [{name: "FI"}] * 2
+
+
 def test_several_key_columns_of_different_types(spark: SparkSession, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "limits.db")) as database:
         database.execute("CREATE TABLE limits (card text, id bigint, most real)")

@@ -119,6 +119,19 @@ def literal(value: str) -> str:
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
+def from_text(kind: str) -> str:
+    """Return the expression that reads a type from text, with `{}` for the text; `json_text` writes it.
+
+    A name in the type may contain quotes and braces.
+
+    >>> from_text("bigint"), from_text("struct<`it's {x}`: int>").format("a")
+    ('cast({} as bigint)', "from_json(a, 'struct<`it\\\\'s {x}`: int>')")
+    """
+    if not kind.lower().startswith(("array", "map", "struct")):
+        return f"cast({{}} as {kind})"
+    return f"from_json({{}}, {literal(kind).replace('{', '{{').replace('}', '}}')})"
+
+
 def position_column(source: str, partition: str, offset: str) -> str:
     """Return the column `__position` of a row; partition and offset are SQL expressions.
 

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 
 from headrace.checkpoints.epoch_versions import EpochVersions
-from headrace.connectors.flatten import json_text, quote_name
+from headrace.connectors.flatten import from_text, json_text, quote_name
 from headrace.connectors.lookups import Key, Values
+from headrace.schemas.fields import Schema
 from headrace.sealed_files import CURRENT, read_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField
 
 _log = logging.getLogger("headrace")
 _SUFFIX = ".arrow"
@@ -110,7 +112,7 @@ class Snapshots:
         """Return the table that workers read."""
         frame = self._read()
         added = [column for column in frame.schema if column.name not in self._on]
-        casts = {column.name: _from_text(column.dataType.simpleString()) for column in added}
+        casts = {column.name: _from_text(frame, column) for column in added}
         return SnapshotTable(str(self._versions.directory), len(self._on), casts, address)
 
     def enter(self, epoch: int) -> None:
@@ -164,7 +166,8 @@ def _to_text(path: str, kind: str) -> str:
     return f"hex({path})" if kind == "binary" else f"cast({path} as string)"
 
 
-def _from_text(kind: str) -> str:
-    if kind.startswith(("array", "map", "struct")):
-        return f"from_json({{}}, '{kind}')"
-    return f"cast({'unhex({})' if kind == 'binary' else '{}'} as {kind})"
+def _from_text(frame: DataFrame, column: StructField) -> str:
+    kind = column.dataType.simpleString()
+    if kind.startswith(("array", "map", "struct")):  # this text has names without quotes
+        kind = str(Schema.of(frame.select(quote_name(column.name)).schema)[column.name].type)
+    return "unhex({})" if kind == "binary" else from_text(kind)

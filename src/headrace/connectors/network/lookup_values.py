@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headrace.connectors.flatten import literal
+from headrace.connectors.flatten import from_text
 from headrace.connectors.lookups import LookupContext
 from headrace.connectors.templates import template_columns
 from headrace.errors import SourceError, did_you_mean
@@ -25,7 +25,7 @@ def json_text(value: Any) -> str | None:
 def cast_expressions(context: LookupContext) -> dict[str, str]:
     """Return the columns of a lookup's schema without the key, with the expressions that cast their text."""
     fields = context.schema.fields if context.schema is not None else ()
-    return {field.name: _cast(str(field.type)) for field in fields if field.name not in context.on}
+    return {field.name: from_text(str(field.type)) for field in fields if field.name not in context.on}
 
 
 def check_key_template(template: str, context: LookupContext) -> None:
@@ -38,9 +38,3 @@ def check_key_template(template: str, context: LookupContext) -> None:
         if column not in context.on:
             hint = did_you_mean(column, context.on)
             raise SourceError(f"unknown key column `{column}` in `{template}`", where=context.step, hint=hint)
-
-
-def _cast(kind: str) -> str:
-    if kind.lower().startswith(("array", "map", "struct")):
-        return f"from_json({{}}, {literal(kind)})"
-    return f"cast({{}} as {kind})"
