@@ -120,7 +120,7 @@ def literal(value: str) -> str:
 
 
 def from_text(kind: str) -> str:
-    """Return the expression that reads a type from text, with `{}` for the text; `json_text` writes it.
+    r"""Return the expression that reads a type from text, with `{}` for the text; `json_text` writes it.
 
     A name in the type may contain quotes and braces.
 

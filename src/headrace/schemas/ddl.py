@@ -126,14 +126,14 @@ class _Parser:
             self._fail(token, f"expected {expected}, got {token}", self._end_hint(token))
 
     def _fields(self, colon: str) -> tuple[Field, ...]:
-        fields: list[Field] = []
+        fields: dict[str, Field] = {}
         while not fields or self._accept(","):
             token = self._peek()
             field = self._field(colon)
-            if any(field.name.lower() == other.name.lower() for other in fields):
+            if field.name.lower() in fields:
                 self._fail(token, f"duplicate name {token}", "names are compared without case")
-            fields.append(field)
-        return tuple(fields)
+            fields[field.name.lower()] = field
+        return tuple(fields.values())
 
     def _field(self, colon: str) -> Field:
         name = self._name()

@@ -48,6 +48,12 @@ DOCUMENTS = {
     "a long text": HEAD + TAIL + "k: " + "x" * 250_000,
     "many keys": HEAD + TAIL + "".join(f"k{n}: 1\n" for n in range(9000)),
     "aggregates": step("key_by: n, aggregate: {" + ", ".join(f"a{n}: count(*)" for n in range(4000)) + "}"),
+    "unknown features": step(
+        f"predict: {{onnx: m.onnx, features: [{', '.join(f'n{n}' for n in range(9000))}], output: r double}}"
+    ),
+    "columns of a model": step(
+        f"predict: {{onnx: m.onnx, features: [n], output: '{', '.join(f'r{n} int' for n in range(20_000))}'}}"
+    ),
     "columns": step("select: {" + ", ".join(f"a{n}: 1" for n in range(4000)) + "}"),
     "steps": f"{HEAD}steps: {{{', '.join(f'b{n}: {{from: n, where: n > {n}}}' for n in range(2000))}}}\n{TAIL}",
     "a schema": f"sources: {{n: {{memory: {{}}, schema: '{'array<' * 20_000}'}}}}\n{TAIL}",
