@@ -212,7 +212,7 @@ class Connector(Source, Sink, Table, BaseModel):
     'files'
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False)
 
     kind: ClassVar[str]
     """The connector's name in documents and in `connect`."""

@@ -15,6 +15,7 @@ Sliding(size='1 hour', every='10 minutes')
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -36,7 +37,7 @@ def _require_distance(value: Any) -> float:
         number = float(value)  # a variable in a document is text
     except (TypeError, ValueError):
         number = -1.0
-    if isinstance(value, bool) or not number >= 0:
+    if isinstance(value, bool) or not 0 <= number < math.inf:
         raise expect("a number that is not negative")
     return value if isinstance(value, int) else number
 

@@ -18,6 +18,8 @@ from headrace.yaml.positions import Fields, Items, KeyedValue, PlainScalar, Scal
 from headrace.yaml.variables import expand
 
 _TAG = "tag:yaml.org,2002:"
+_MAX_DIGITS = 400
+"""Longer numbers are texts: Python neither prints nor converts those of several thousand digits."""
 _QUOTE = "put the whole text in double quotes"
 
 
@@ -170,6 +172,8 @@ def _expand(text: str, where: str, environment: Mapping[str, str]) -> str:
 
 
 def _plain_value(text: str, kind: str) -> PlainScalar:
+    if kind in ("int", "float") and len(text) > _MAX_DIGITS:
+        return text
     try:
         if kind == "int":
             return _parse_int(text.replace("_", ""))

@@ -9,7 +9,7 @@ import pytest
 
 from headrace.access.effort import EffortError, check_effort, limit_effort
 from headrace.dashboard.editor.documents import check_document
-from headrace.errors import HeadraceError
+from headrace.errors import DocumentError, HeadraceError
 from headrace.jobs.security.documents import check_submission
 from headrace.jobs.security.masking import mask_document
 from headrace.jobs.security.policy import Policy
@@ -142,6 +142,16 @@ def test_secrets_are_masked_in_time(text: str, file: str) -> None:
     begin = time.thread_time()
     mask_document(text, file)
     assert time.thread_time() - begin < SECONDS
+
+
+@pytest.mark.parametrize("number", [".inf", "-.inf", ".nan", "1e999", "9" * 5000, "0x" + "f" * 5000])
+def test_a_number_that_cannot_be_used_is_an_error_of_the_document(number: str) -> None:
+    window = f"processing_time: , key_by: n, window: {{delta: {{of: n, by: {number}}}}}, aggregate: {{n: count(*)}}"
+    detector = f"processing_time: , key_by: n, detect: {{threshold: {{on: n, high: {number}}}}}"
+    for text in (HEAD.replace("rate: 10", f"rate: {number}") + TAIL, step(window), step(detector)):
+        with pytest.raises(DocumentError) as caught:
+            check_submission(Submission("p.yaml", {"p.yaml": text.encode()}), CLOSED)
+        assert caught.value.problems[0].where.startswith(("p.yaml:2:", "p.yaml:3:"))
 
 
 def test_a_check_that_takes_too_long_ends() -> None:

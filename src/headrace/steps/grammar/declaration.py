@@ -50,6 +50,7 @@ else:  # no option: it is not validated, and has no JSON Schema
     Input = Any
 # The schema of a class is built when it is first used: triggers refer to kinds that are declared later.
 _CONFIG = ConfigDict(
+    allow_inf_nan=False,
     strict=True,
     extra="forbid",
     arbitrary_types_allowed=True,
