@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, Any
 
 from headrace.expand.declare import GROUPING_ID
@@ -34,8 +34,9 @@ def group(
     if clause is None or not (any(len(part) > 1 for part in parts) or _is_extended(clause)):
         return None
     plain = [part[0][0] for part, item in zip(parts, clause.expressions, strict=True) if part == [(item,)]]
-    combined = (_without_duplicates(column for part in each for column in part) for each in product(*parts))
-    sets = [tuple(column for column in each if column not in plain) for each in combined]
+    combined = islice(product(*parts), _MOST_SETS + 1)
+    keys_of = (_without_duplicates(column for part in each for column in part) for each in combined)
+    sets = [tuple(column for column in each if column not in plain) for each in keys_of]
     for name in ("cube", "rollup"):  # GROUP BY a, b WITH ROLLUP
         if clause.args.get(name):
             sets, plain = (_cube if name == "cube" else _rollup)(tuple(plain)), []
@@ -44,7 +45,7 @@ def group(
         source = assign_source(builder, source)  # its sessions do not depend on the sets
         entry = {**entry, "from": source.relation.ref}
     if len(sets) > _MOST_SETS:
-        raise refuse(builder.where, f"the query has {len(sets)} grouping sets", f"at most {_MOST_SETS}")
+        raise refuse(builder.where, f"the query has more than {_MOST_SETS} grouping sets", "leave some out")
     whole = tree.copy()
     columns = _without_duplicates(column for each in sets for column in each)
     whole.args["group"].set("expressions", [item.copy() for item in (*plain, *columns)])
@@ -110,11 +111,13 @@ def _sets_of(item: exp.Expr) -> list[Set]:
 
 
 def _cube(columns: Set) -> list[Set]:
-    return [each for size in range(len(columns), -1, -1) for each in combinations(columns, size)]
+    """Return the sets of a cube, as far as they are needed to see that there are too many."""
+    every = (each for size in range(len(columns), -1, -1) for each in combinations(columns, size))
+    return list(islice(every, _MOST_SETS + 1))
 
 
 def _rollup(columns: Set) -> list[Set]:
-    return [columns[:size] for size in range(len(columns), -1, -1)]
+    return [columns[:size] for size in islice(range(len(columns), -1, -1), _MOST_SETS + 1)]
 
 
 def _without_duplicates(columns: Any) -> Set:

@@ -31,7 +31,6 @@ from headrace.windows import (
     Session,
     Sliding,
     Tumbling,
-    Window,
 )
 
 WINDOW = "window"
@@ -221,11 +220,6 @@ class WindowTopN(StepNode, KeyedNode):
             "n": self.top.n,
             "order_by": one_line(self.top.order_by),
         }
-
-
-def is_windowed(window: Window) -> bool:
-    """Return True if rows can be assigned to a window without state."""
-    return isinstance(window, _BY_TIME)
 
 
 def computed_keys(node: KeyedNode) -> tuple[str, ...]:

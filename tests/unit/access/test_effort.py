@@ -96,6 +96,7 @@ SCRIPTS = {
     "views": SOURCE + "".join(f"CREATE VIEW v{i} AS SELECT * FROM n;" for i in range(4000)),
     "options": "CREATE SOURCE n (n INT) WITH (" + ", ".join(f"'k{i}' = 'v'" for i in range(10_000)) + ");",
     "a type": f"CREATE SOURCE n (n {'array<' * 40_000}) WITH (connector = 'memory');",
+    "a cube": query(f"SELECT count(*) FROM n GROUP BY CUBE({', '.join(f'n + {n}' for n in range(24))})"),
     "partitions of a table": query("SELECT n FROM TABLE(t " + "PARTITION BY n " * 2000 + ", DESCRIPTOR(n))"),
 }
 

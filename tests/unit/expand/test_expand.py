@@ -107,7 +107,7 @@ def test_a_cube_of_many_columns_is_refused() -> None:
     columns = ", ".join(f"c{number}" for number in range(7))
     declared = ", ".join(f"c{number} INT" for number in range(7))
     script = f"CREATE SOURCE t ({declared}) WITH (connector = 'memory');"
-    with pytest.raises(DocumentError, match="the query has 128 grouping sets\n  hint: at most 64"):
+    with pytest.raises(DocumentError, match="the query has more than 64 grouping sets\n  hint: leave"):
         statements.from_text(
             f"{script} CREATE VIEW v AS SELECT count(*) AS n FROM t GROUP BY CUBE ({columns});"
         )
