@@ -57,6 +57,8 @@ def _existing(job: str, feed: Feed) -> JobView:
     return view
 
 
+Attempt = Annotated[int, Query(ge=0, le=1 << 30)]
+Position = Annotated[int, Query(ge=0, le=MAX_DOCUMENT)]
 ViewOfJob = Annotated[JobView, Depends(_view)]
 ViewOfJobWithRows = Annotated[JobView, Depends(_view_with_rows)]
 
@@ -185,7 +187,9 @@ def data_rows(request: Request, feed: FeedOf, job: JobWithRows, output: str, q: 
 
 
 @router.get("/jobs/{job}/log")
-def log(feed: FeedOf, job: JobWithRows, attempt: int = 1, offset: int = -1, q: str = "") -> dict[str, Any]:
+def log(
+    feed: FeedOf, job: JobWithRows, attempt: Attempt = 1, offset: int = -1, q: str = ""
+) -> dict[str, Any]:
     """Return the lines of an attempt's log after an offset."""
     return asdict(read_log(feed.log_file(job, attempt), offset=offset, search=q))
 
@@ -221,6 +225,8 @@ def _compare(request: Request, feed: Feed, job: JobView, text: str) -> HTMLRespo
 
 
 @router.post("/complete")
-async def completions(request: Request, line: int, column: int, _: Operator) -> list[dict[str, str]]:
+async def completions(
+    request: Request, line: Position, column: Position, _: Operator
+) -> list[dict[str, str]]:
     """Return the keys and values that fit at a position of a document."""
     return await run_in_threadpool(complete, await _document(request), line, column)

@@ -200,6 +200,21 @@ def test_no_document_causes_an_internal_error(served: Served) -> None:
     call()
 
 
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/ui/complete?line=-9&column=3"),
+        ("POST", "/ui/complete?line=1&column=-1"),
+        ("GET", f"/ui/jobs/JOB/log?attempt={'9' * 400}"),
+    ],
+)
+def test_a_number_of_a_page_out_of_its_range_is_refused(served: Served, method: str, path: str) -> None:
+    assert (
+        served.request(method, path.replace("JOB", served.job), b"x" if method == "POST" else None).status
+        == 422
+    )
+
+
 _PIECES = st.sampled_from(
     [
         *(

@@ -222,6 +222,13 @@ def test_empty_section_is_removed() -> None:
     assert text.endswith("# The end.\n")
 
 
+def test_many_operations_end_with_an_error() -> None:
+    text = "sources: {tx: {memory: {}}}\n"
+    operations = [{"op": "rename", "name": name, "to": to} for name, to in (("tx", "b"), ("b", "tx"))] * 5000
+    with pytest.raises(DocumentError, match=r"more than 1\.5 seconds of CPU time"):
+        apply(text, TypeAdapter(list[Operation]).validate_python(operations))
+
+
 def test_connections_are_made_and_removed() -> None:
     connected = {"op": "connect", "source": "tx.dead_letters", "target": "late"}
     assert changes(connected)[-1] == "+   late: {from: tx.dead_letters, console: {}}"

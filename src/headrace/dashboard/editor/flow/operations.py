@@ -11,9 +11,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.access.effort import check_effort, limit_effort
 from headrace.dashboard.editor.flow import edits
 from headrace.dashboard.editor.flow.references import parse_value
-from headrace.dashboard.editor.yaml_parts import compose_text
+from headrace.dashboard.editor.yaml_parts import FILE, compose_text
 
 PathPart = str | int
 
@@ -99,9 +100,15 @@ def apply(text: str, operations: Sequence[Operation]) -> EditedDocument:
         OptionError: an operation does not fit the document.
         DocumentError: the text is not YAML.
     """
+    with limit_effort(FILE):
+        return _apply_all(text, operations)
+
+
+def _apply_all(text: str, operations: Sequence[Operation]) -> EditedDocument:
     compose_text(text)
     name = ""
     for operation in operations:
+        check_effort()
         match operation:
             case Add():
                 text, name = edits.add(text, operation.item, operation.source, operation.name)
