@@ -6,7 +6,6 @@ import itertools
 import json
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -508,6 +507,4 @@ def test_settle_waits_until_the_queue_of_the_session_has_arrived(
     publish(broker, room, *(str(number) for number in range(500)))
     with receiving(broker, tmp_path, room) as (log, receiver):
         receiver.settle()
-        started = time.monotonic()
         wait_until(lambda: log.end == 500)
-        assert time.monotonic() - started < TIMEOUT
