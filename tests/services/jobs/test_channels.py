@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import queue
+import ssl
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiosmtpd.controller import Controller
 
 from headrace.devtools.ports import free_ports
-from headrace.metrics.alerts.notify import ConsoleNotifier, Notification, notifiers_of
+from headrace.metrics.alerts.notify import ConsoleNotifier, Notification, notifiers_of, send_mail
 from headrace.metrics.alerts.rules import Channels, Email, Webhook
 from headrace.metrics.alerts.store import Alert
+from tests.support.certificates import create_certificate
 from tests.support.http_server import serving
 
 ALERT = Alert("1", "j1", "lag", "firing", 150.0, "150 records are not read", 0.0)
@@ -81,3 +84,33 @@ def test_a_server_that_is_away_is_logged_without_the_address(caplog: pytest.LogC
 def test_an_alert_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     ConsoleNotifier().send(NOTIFICATION)
     assert "fraud: lag firing\nfiring: lag: 150 records" in capsys.readouterr().err
+
+
+def test_a_mail_server_with_an_unknown_certificate_gets_no_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = create_certificate(tmp_path)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    mailbox, port = Mailbox(), free_ports(1)[0]
+    controller = Controller(
+        mailbox, hostname="127.0.0.1", port=port, tls_context=context, require_starttls=True
+    )
+    email = Email.model_validate(
+        {
+            "host": "127.0.0.1",
+            "port": port,
+            "from": "jobs@example.org",
+            "to": ["ada@example.org"],
+            "tls": True,
+        }
+    )
+    controller.start()
+    try:
+        with pytest.raises(ssl.SSLCertVerificationError):
+            send_mail(email, NOTIFICATION)
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        send_mail(email, NOTIFICATION)
+        assert mailbox.mails.get(timeout=WAIT).rcpt_tos == ["ada@example.org"]
+    finally:
+        controller.stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import smtplib
+import ssl
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -114,7 +115,7 @@ def send_mail(email: Email, notification: Notification) -> None:
     message.set_content(notification.text)
     with smtplib.SMTP(email.host, email.port, timeout=30) as server:
         if email.tls:
-            server.starttls()
+            server.starttls(context=ssl.create_default_context())  # the default verifies nothing
         if email.user is not None:
             server.login(email.user, email.password or "")
         server.send_message(message)

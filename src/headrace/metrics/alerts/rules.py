@@ -108,7 +108,7 @@ class Email(_Model):
     to: list[str] = Field(min_length=1)
     user: str | None = None
     password: str | None = Field(default=None, repr=False, description="As `${SMTP_PASSWORD}`.")
-    tls: bool = Field(default=False, description="Use STARTTLS.")
+    tls: bool = Field(default=False, description="Use STARTTLS; the certificate is verified.")
 
 
 class Channels(_Model):
