@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -59,7 +60,11 @@ _FREE_SPACE = "free some space on the server, then run again: the epoch is writt
 _CONFLICT = "another unique key of the table has that value already; correct the data or the table"
 _CONNECTION_LOST = (1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2055)
 _UNREACHABLE = "is the server running, and is the address right?"
+_FILE_REQUESTED = "the server requests a file of this machine"
+_RIGHT_SERVER = "is this the right server? It may be hostile"
+_MALFORMED = 2027
 _HINTS = {
+    _MALFORMED: _RIGHT_SERVER,
     **dict.fromkeys(_CONNECTION_LOST, _UNREACHABLE),
     1044: "grant the user rights on the database",
     1045: "check user and password",
@@ -118,10 +123,13 @@ class MySQLDialect(Dialect):
             database=parts.path.strip("/"),
             charset=_FULL,
             autocommit=True,
-            local_infile=True,
+            local_infile=self.writes,
             connect_timeout=10,
             init_command="SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
+            defer_connect=True,
         )
+        connection._local_infile = False  # see `_Session._send_only`
+        connection.connect()
         return _Session(connection)
 
     def column_type(self, kind: str, in_key: bool) -> str:
@@ -228,6 +236,8 @@ class MySQLDialect(Dialect):
         )
 
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
+        if isinstance(error, RuntimeError) and "LOAD_LOCAL" in str(error):
+            return _FILE_REQUESTED, _RIGHT_SERVER
         if not isinstance(error, pymysql.MySQLError):
             return None
         number, message = error.args if len(error.args) == 2 else (0, str(error))
@@ -279,13 +289,38 @@ class _Session:
     def close(self) -> None:
         self._connection.close()
 
+    @contextmanager
+    def _send_only(self, path: str) -> Iterator[None]:
+        """Send this file to the server if it requests it, inside the block.
+
+        A server may answer any statement with a request for any file, and PyMySQL sends what it requests.
+        """
+        connection = self._connection
+        read = connection._read_packet
+
+        def read_packet(*args: Any) -> Any:
+            packet = read(*args)
+            if packet.is_load_local_packet() and packet.get_all_data()[1:] != path.encode():
+                connection._force_close()
+                raise pymysql.OperationalError(_MALFORMED, _FILE_REQUESTED)
+            return packet
+
+        connection._read_packet, connection._local_infile = read_packet, True
+        try:
+            yield
+        finally:
+            del connection._read_packet
+            connection._local_infile = False
+
     def _load(self, path: str, stage: str, names: Sequence[str], sets: Sequence[str]) -> None:
+        statement = (
+            f"LOAD DATA LOCAL INFILE {self._connection.escape(path)} INTO TABLE {_quote(stage)}"
+            f" CHARACTER SET {_FULL} ({SEQUENCE}, {', '.join(names)}) SET {', '.join(sets)}"
+        )
         with self._connection.cursor() as cursor:
             cursor.execute("BEGIN")
-            cursor.execute(
-                f"LOAD DATA LOCAL INFILE {self._connection.escape(path)} INTO TABLE {_quote(stage)}"
-                f" CHARACTER SET {_FULL} ({SEQUENCE}, {', '.join(names)}) SET {', '.join(sets)}"
-            )
+            with self._send_only(path):
+                cursor.execute(statement)
             # LOAD DATA LOCAL replaces invalid values and adds a warning; treat it as an error.
             cursor.execute("SHOW WARNINGS LIMIT 1")
             warning = cursor.fetchone()
