@@ -19,6 +19,14 @@ def record(*fields: tuple[str, Any], name: str = "R") -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields]}
 
 
+def doubled(levels: int) -> dict[str, Any]:
+    """A schema in which each record has the next one twice."""
+    schema: dict[str, Any] = record(("v", "int"), name=f"R{levels}")
+    for level in reversed(range(levels)):
+        schema = record(("a", schema), ("b", f"R{level + 1}"), name=f"R{level}")
+    return schema
+
+
 def types(ddl: str) -> dict[str, Any]:
     return {field.name: field.type for field in Columns.of(ddl).fields}
 
@@ -91,6 +99,23 @@ REFUSALS: list[tuple[dict[str, Any], str]] = [
     (
         {"schema": {"type": "record", "name": "R", "fields": [{"type": "int"}]}},
         'avro: schema: expected a field, got {"type": "int"}',
+    ),
+    (
+        {"schema": {"type": "record", "name": "R", "fields": 5}},
+        "avro: schema: expected a list as `fields`, got 5",
+    ),
+    (
+        {"schema": {"type": "enum", "name": "E", "symbols": {}}},
+        "avro: schema: expected a list as `symbols`, got {}",
+    ),
+    (
+        {"schema": {"type": "fixed", "name": "F", "size": []}},
+        "avro: schema: expected a whole number as `size`, got []",
+    ),
+    ({"schema": record(("v", [["int"], "null"]))}, "avro: schema: field `v`: a union inside a union"),
+    (
+        {"schema": doubled(40)},
+        "avro: schema: expected at most 20,000 types, the schema has 3,298,534,883,327",
     ),
     ({"schema_file": "no/such.avsc"}, "avro: the Avro schema cannot be read from no/such.avsc: No such file"),
     ({"schema": '"int"', "schema_file": "a.avsc"}, "avro: expected `schema` or `schema_file`, got both"),

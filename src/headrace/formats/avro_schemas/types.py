@@ -12,6 +12,8 @@ from headrace.errors import SchemaError, did_you_mean
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 RECURSIVE = "recursive record"
 """The kind of a record inside itself."""
+_MAX_TYPES = 20_000
+"""A record whose fields all have the next record as type doubles the columns of a schema with each level."""
 _NAMED = ("record", "error", "enum", "fixed")
 _EXAMPLE = '{"type": "record", "name": "Payment", "fields": [{"name": "card", "type": "string"}]}'
 
@@ -69,7 +71,19 @@ def parse_schema(text: str, *, where: str = "avro") -> AvroType:
         schema = json.loads(text)
     except ValueError as error:
         raise SchemaError(f"not JSON: {error}", where=where, hint=f"an Avro schema is {_EXAMPLE}") from None
-    return _Parser(where).parse(schema, "", "")
+    kind = _Parser(where).parse(schema, "", "")
+    if (types := _count_types(kind, {})) > _MAX_TYPES:
+        what = f"expected at most {_MAX_TYPES:,} types, the schema has {types:,} if each name stands for its type"
+        raise SchemaError(what, where=where, hint="leave out records that are used in several places")
+    return kind
+
+
+def _count_types(kind: AvroType, known: dict[int, int]) -> int:
+    """Return the number of types inside a type; those of a name count wherever it is used."""
+    if id(kind) not in known:
+        inner = (*kind.parts, *(field.type for field in kind.fields))
+        known[id(kind)] = 1 + sum(_count_types(each, known) for each in inner)
+    return known[id(kind)]
 
 
 class _Parser:
@@ -84,7 +98,10 @@ class _Parser:
         if isinstance(schema, str):
             return AvroType(schema) if schema in PRIMITIVES else self._find(schema, namespace, path)
         if isinstance(schema, list):
-            return AvroType("union", parts=tuple(self.parse(part, namespace, path) for part in schema))
+            parts = tuple(self.parse(part, namespace, path) for part in schema)
+            if any(part.kind == "union" for part in parts):
+                raise self._error("a union inside a union", path, "write one list of types")
+            return AvroType("union", parts=parts)
         if not isinstance(schema, Mapping) or "type" not in schema:
             raise self._error(f"expected an Avro type, got {json.dumps(schema)}", path, f"such as {_EXAMPLE}")
         kind = schema["type"]
@@ -104,19 +121,27 @@ class _Parser:
         self._named[full] = None
         inner = full.rpartition(".")[0]
         fields = tuple(self._parse_fields(schema, inner, path)) if kind == "record" else ()
-        symbols, size = tuple(schema.get("symbols", ())), int(schema.get("size", 0))
+        symbols, size = tuple(self._list(schema, "symbols", path)), schema.get("size", 0)
+        if not isinstance(size, int):
+            raise self._error(f"expected a whole number as `size`, got {json.dumps(size)}", path, "")
         logical = _logical(schema) if kind == "fixed" else {}
         self._named[full] = AvroType(kind, name=full, fields=fields, symbols=symbols, size=size, **logical)
         return self._find(full, inner, path)
 
     def _parse_fields(self, schema: Mapping[str, Any], namespace: str, path: str) -> Iterator[AvroField]:
-        for field in schema.get("fields", ()):
+        for field in self._list(schema, "fields", path):
             if not isinstance(field, Mapping) or not isinstance(field.get("name"), str):
                 raise self._error(f"expected a field, got {json.dumps(field)}", path, 'with "name", "type"')
             place = f"{path}.{field['name']}".removeprefix(".")
             yield AvroField(
                 field["name"], self.parse(field.get("type"), namespace, place), "default" in field
             )
+
+    def _list(self, schema: Mapping[str, Any], key: str, path: str) -> list[Any]:
+        items = schema.get(key, [])
+        if not isinstance(items, list):
+            raise self._error(f"expected a list as `{key}`, got {json.dumps(items)}", path, "")
+        return items
 
     def _find(self, name: str, namespace: str, path: str) -> AvroType:
         for full in (_full_name(name, namespace), name):
