@@ -73,8 +73,9 @@ def parse_schema(text: str, *, where: str = "avro") -> AvroType:
         raise SchemaError(f"not JSON: {error}", where=where, hint=f"an Avro schema is {_EXAMPLE}") from None
     kind = _Parser(where).parse(schema, "", "")
     if (types := _count_types(kind, {})) > _MAX_TYPES:
-        what = f"expected at most {_MAX_TYPES:,} types, the schema has {types:,} if each name stands for its type"
-        raise SchemaError(what, where=where, hint="leave out records that are used in several places")
+        what = f"expected at most {_MAX_TYPES:,} types, the schema has {types:,}"
+        hint = "each name counts as its type: leave out records that are used in several places"
+        raise SchemaError(what, where=where, hint=hint)
     return kind
 
 
