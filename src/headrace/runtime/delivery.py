@@ -231,9 +231,9 @@ class Delivery:
         return SIDE_OUTPUT_COUNTERS.get(sink.ref.output) if sink.ref.step == self.accounting.step else None
 
     def _is_empty(self, sink: SinkBinding, epoch: int, passed: RowCounter | None) -> bool:
-        """True if no row was counted for a sink: by an exchange of its rows, or by the kernel for a side output.
+        """True if no row was counted for a sink; call after staging another output.
 
-        Call after staging another output.
+        Rows are counted by an exchange of the same output, `passed`, and by the kernel for a side output.
         """
         if passed is not None and not sink.needs_every_epoch and not passed.rows:
             return True

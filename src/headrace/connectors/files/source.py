@@ -43,9 +43,7 @@ class FilesReader:
     def close(self) -> None:
         """Do nothing: the reader holds no resources."""
 
-    def _load(
-        self, spark: SparkSession, reader: Any, context: ReadContext, *, streaming: bool
-    ) -> DataFrame:
+    def _load(self, spark: SparkSession, reader: Any, context: ReadContext, *, streaming: bool) -> DataFrame:
         chosen = context.format or self._options.encoding
         if chosen is not None and chosen.of_rows:
             return self._rows(spark, reader, context, chosen)
