@@ -109,7 +109,7 @@ def compare(options: argparse.Namespace) -> None:
 
 def median(runs: Iterable[Figures], name: str) -> float:
     """Return the median of a figure over all runs."""
-    return statistics.median(getattr(figures, name) for figures in runs)
+    return statistics.median(float(getattr(figures, name)) for figures in runs)
 
 
 def measure(shape: str, options: argparse.Namespace) -> Figures:

@@ -44,7 +44,8 @@ TIMES = st.lists(st.integers(0, 40_000).map(lambda millis: millis * 1_000), min_
 @st.composite
 def divisions(draw: st.DrawFn, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a script that divides rows into epochs, with watermarks below all rows that follow."""
-    events, start, watermark = [], 0, 0
+    events: list[dict[str, Any]] = []
+    start, watermark = 0, 0
     while start < len(rows):
         end = draw(st.integers(start, len(rows)))
         event: dict[str, Any] = {"rows": rows[start:end], "clock": len(events) * 1_000_000}

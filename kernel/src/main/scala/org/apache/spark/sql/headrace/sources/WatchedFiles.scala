@@ -1,9 +1,10 @@
 package org.apache.spark.sql.headrace.sources
 
 import java.io.{IOException, UncheckedIOException}
-import java.nio.file.attribute.FileTime
+import java.nio.file.attribute.{BasicFileAttributes, FileTime}
 import java.nio.file.{FileVisitOption, Files, Path, Paths}
 import java.util.concurrent.TimeUnit.{MILLISECONDS, SECONDS}
+import java.util.function.BiPredicate
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -24,9 +25,9 @@ class WatchedFilesProvider extends StreamSourceProvider {
       options: Map[String, String]): (String, StructType) = ("FileSource", schema.get.asNullable)
 
   override def createSource(context: SQLContext, metadata: String, schema: Option[StructType],
-      provider: String, options: Map[String, String]): Source = new WatchedFiles(
-    context.sparkSession.asInstanceOf[SparkSession], options("path"), options("files"),
-    schema.get.asNullable, metadata, options - "files")
+      provider: String, options: Map[String, String]): Source =
+    new WatchedFiles(context.sparkSession.asInstanceOf[SparkSession], options("path"), options("files"),
+      schema.get.asNullable, metadata, options - "files")
 }
 
 /**
@@ -43,7 +44,7 @@ private class WatchedFiles(session: SparkSession, path: String, format: String, 
   private var isBounded = false
   private var newest: Offset = _
 
-  /** When each directory had changed before a listing that found nothing new. */
+  /** When each directory had changed before a listing that watched nothing new. */
   private var unchanged: Map[Path, FileTime] = Map.empty
   private var listedAt = 0L
 
@@ -63,16 +64,18 @@ private class WatchedFiles(session: SparkSession, path: String, format: String, 
   }
 
   private def isUnchanged: Boolean = unchanged.nonEmpty && !isBounded &&
-    System.nanoTime() - listedAt < WatchedFiles.Period &&
-    unchanged.forall { case (directory, time) => WatchedFiles.changedAt(directory).contains(time) }
+    System.nanoTime() - listedAt < WatchedFiles.Period && unchanged.forall { case (directory, time) =>
+      WatchedFiles.changeTime(directory).contains(time)
+    }
 
   /** When each directory that is listed has changed; empty if they cannot be watched. */
   private def directories: Map[Path, FileTime] =
     try root.fold(Map.empty[Path, FileTime]) { directory =>
-        Using.resource(Files.walk(directory, depth, FileVisitOption.FOLLOW_LINKS)) { files =>
-          val found = files.iterator().asScala.filter(Files.isDirectory(_)).take(WatchedFiles.MaxDirectories + 1)
-            .flatMap(each => WatchedFiles.changedAt(each).map(each -> _)).toMap
-          if (found.size > WatchedFiles.MaxDirectories) Map.empty else found
+        val isDirectory: BiPredicate[Path, BasicFileAttributes] = (_, attributes) => attributes.isDirectory
+        Using.resource(Files.find(directory, depth, isDirectory, FileVisitOption.FOLLOW_LINKS)) { below =>
+          val watched = below.iterator().asScala.take(WatchedFiles.MaxDirectories + 1)
+            .flatMap(each => WatchedFiles.changeTime(each).map(each -> _)).toMap
+          if (watched.size > WatchedFiles.MaxDirectories) Map.empty else watched
         }
       }
     catch { case _: IOException | _: UncheckedIOException => Map.empty }
@@ -90,10 +93,10 @@ private object WatchedFiles {
     Option.when(uri.getScheme == "file")(Paths.get(uri.getPath)).filter(Files.isDirectory(_))
   }
 
-  def areOld(times: Iterable[FileTime]): Boolean =
-    times.forall(_.to(MILLISECONDS) < System.currentTimeMillis() - Tick)
+  def areOld(times: Iterable[FileTime]): Boolean = times
+    .forall(_.to(MILLISECONDS) < System.currentTimeMillis() - Tick)
 
-  def changedAt(directory: Path): Option[FileTime] =
+  def changeTime(directory: Path): Option[FileTime] =
     try Some(Files.getLastModifiedTime(directory))
     catch { case _: IOException => None }
 }
