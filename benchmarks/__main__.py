@@ -25,8 +25,8 @@ COMPARISONS = (
     "windows",
 )
 """The benchmarks that `make bench` runs."""
-OTHERS = ("nab",)
-"""Benchmarks that need options or data."""
+OTHERS = ("epochs", "nab")
+"""Benchmarks that need options or data, or compare with no other engine."""
 
 
 def main() -> None:

@@ -188,9 +188,10 @@ class Delivery:
         lowering = self._lowering = self.lower_batch(batch)
         lowering.persists_results = len(of_rows) + len(self.functions) > 1
         staged: list[tuple[SinkBinding, Staged]] = []
+        passed: dict[Ref, RowCounter] = {}
         for sink in sorted(of_rows, key=lambda sink: self._counter(sink) is not None):
-            if not (staged and self._is_empty(sink, epoch)):
-                staged.append(self._stage(sink, lowering, epoch))
+            if not (staged and self._is_empty(sink, epoch, passed.get(sink.ref))):
+                staged.append(self._stage(sink, lowering, epoch, passed))
         for ref in self.functions if len(of_rows) < len(sinks) else ():
             if not lowering.is_lowered(ref):
                 consume(lowering.frame(ref))
@@ -198,7 +199,7 @@ class Delivery:
         self._count_dead_letters()
         of_dead_letters = [sink for sink in sinks if sink.of_dead_letters and not self._can_skip(sink)]
         lowering = lowering.with_frames(self.side_frames(batch) if of_dead_letters else {})
-        return [*staged, *(self._stage(sink, lowering, epoch) for sink in of_dead_letters)]
+        return [*staged, *(self._stage(sink, lowering, epoch, passed) for sink in of_dead_letters)]
 
     def _count_dead_letters(self) -> None:
         """Replace the counts, which other threads read, by those with the present epoch."""
@@ -229,16 +230,25 @@ class Delivery:
             return None
         return SIDE_OUTPUT_COUNTERS.get(sink.ref.output) if sink.ref.step == self.accounting.step else None
 
-    def _is_empty(self, sink: SinkBinding, epoch: int) -> bool:
-        """True if the kernel has counted no row for this side output; call after staging another output."""
+    def _is_empty(self, sink: SinkBinding, epoch: int, passed: RowCounter | None) -> bool:
+        """True if no row was counted for a sink; call after staging another output.
+
+        Rows are counted by an exchange of the same output, `passed`, and by the kernel for a side output.
+        """
+        if passed is not None and not sink.needs_every_epoch and not passed.rows:
+            return True
         name = self._counter(sink)
         return name is not None and self.counts is not None and not self.counts.of(epoch)[name]
 
-    def _stage(self, sink: SinkBinding, lowering: Lowering, epoch: int) -> tuple[SinkBinding, Staged]:
-        frame = sink.prepare(lowering.frame(sink.ref), epoch)
+    def _stage(
+        self, sink: SinkBinding, lowering: Lowering, epoch: int, passed: dict[Ref, RowCounter]
+    ) -> tuple[SinkBinding, Staged]:
+        rows = lowering.frame(sink.ref)
         if sink.every_epoch:  # an exchange: its watermark markers are not rows of the step
-            staged = sink.writer.stage(epoch, frame)
+            passed[sink.ref] = counter = RowCounter(rows)
+            staged = sink.writer.stage(epoch, sink.prepare(counter.frame, epoch))
         else:
+            frame = sink.prepare(rows, epoch)
             counter = RowCounter(frame)
             staged = sink.writer.stage(epoch, counter.frame)
             self.mismatches.compare(sink.name, epoch, counter.rows, staged.rows)

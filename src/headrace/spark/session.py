@@ -53,6 +53,9 @@ FAST = {
     f"{STATE}.rocksdb.trackTotalNumberOfRows": "false",
     # How often an idle query asks its source for rows. Spark's 10 ms keep a core busy for 8 % of the time.
     "spark.sql.streaming.pollingDelay": "50ms",
+    # Spark allocates whole blocks, two for each of the many small broadcasts of a micro-batch. The default of
+    # 4 MB is humongous for G1, which then marks the heap again and again.
+    "spark.broadcast.blockSize": "256k",
 }
 
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}

@@ -72,12 +72,27 @@ def report(name: str, kills: int, states: Sequence[State]) -> int:
     return wrong.total()
 
 
+def report_flink(files: int) -> int:
+    """Print the states that Flink SQL shows of the same transfers; return 0."""
+    from tests.recovery.bank.flink import count_totals
+
+    with tempfile.TemporaryDirectory() as place:
+        write_input(Path(place), files)
+        for name, totals in count_totals(Path(place)).items():
+            wrong = sum(1 for total in totals if total)
+            print(f"{'Flink SQL':12} {0:5} kills  {name:20} {len(totals):6,} states, {wrong:,} impossible")
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its status is 1 if a sink of one stateful step showed an impossible state."""
     parser = argparse.ArgumentParser(prog="python -m tests.recovery.bank", description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
-    kills = parser.parse_args(arguments).kills
-    wrong = 0
+    parser.add_argument("--flink", action="store_true", help="count the states of Flink SQL instead")
+    options = parser.parse_args(arguments)
+    if options.flink:
+        return report_flink(JOIN_FILES)
+    kills, wrong = options.kills, 0
     with tempfile.TemporaryDirectory() as place:
         work = Path(place)
         for name in ("sqlite", "postgres", "joined"):

@@ -11,6 +11,7 @@ from headrace.connectors.flatten import position_column
 from headrace.errors import SourceError
 from headrace.formats import Format
 from headrace.spark.gateway import kernel
+from headrace.spark.watched_files import watch_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -33,20 +34,21 @@ class FilesReader:
         reader = spark.readStream.option("maxFileAge", _FOREVER)
         if self._options.max_files_per_batch is not None:
             reader = reader.option("maxFilesPerTrigger", self._options.max_files_per_batch)
-        return self._load(spark, reader, context)
+        return self._load(spark, reader, context, streaming=True)
 
     def batch(self, spark: SparkSession, context: ReadContext) -> DataFrame:
         self._check_exists(spark, context)
-        return self._load(spark, spark.read, context)
+        return self._load(spark, spark.read, context, streaming=False)
 
     def close(self) -> None:
         """Do nothing: the reader holds no resources."""
 
-    def _load(self, spark: SparkSession, reader: Any, context: ReadContext) -> DataFrame:
+    def _load(self, spark: SparkSession, reader: Any, context: ReadContext, *, streaming: bool) -> DataFrame:
         chosen = context.format or self._options.encoding
         if chosen is not None and chosen.of_rows:
             return self._rows(spark, reader, context, chosen)
-        return lines(spark, reader.option("recursiveFileLookup", "true"), self._path)
+        reader = reader.option("recursiveFileLookup", "true")
+        return lines(spark, reader, self._path, streaming=streaming)
 
     def _rows(self, spark: SparkSession, reader: Any, context: ReadContext, chosen: Format) -> DataFrame:
         schema = context.schema or self._options.schema_known
@@ -70,9 +72,10 @@ class FilesReader:
             )
 
 
-def lines(spark: SparkSession, reader: Any, path: str) -> DataFrame:
+def lines(spark: SparkSession, reader: Any, path: str, *, streaming: bool = False) -> DataFrame:
     """Return the lines of text files as bytes: `value`, `partition` (the file) and `offset`."""
-    text = reader.schema("value string").format("text").load(path)
+    reader = reader.schema("value string")
+    text = watch_files(reader, "text", path) if streaming else reader.format("text").load(path)
     records: DataFrame = text.select(text.value.cast("binary").alias("value"), _position(spark))
     return records.select("value", "at.partition", "at.offset")
 

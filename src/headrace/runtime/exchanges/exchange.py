@@ -1,10 +1,11 @@
 """Exchanges: exactly-once logs that pass rows and the watermark from one query to the next.
 
 An exchange is written by the file sink: Parquet files that become visible epoch by epoch. If the rows have
-event time, each epoch ends with a *watermark marker*: a row with the watermark of the epoch. Rows take effect
-before the marker of their epoch, so rows that were emitted on time are on time in the next query. Only
-markers advance the watermark of the reader, because a step can emit rows ahead of its watermark, such as
-early panes.
+event time, an epoch whose watermark has advanced ends with a *watermark marker*: a row with the watermark of
+the epoch. Rows take effect before the marker of their epoch, so rows that were emitted on time are on time in
+the next query. Only markers advance the watermark of the reader, because a step can emit rows ahead of its
+watermark, such as early panes. An epoch without rows and marker writes no file, and hence starts no epoch of
+the reader.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from headrace.connectors.files import Files
 from headrace.connectors.files.sink import FilesWriter, Moves
 from headrace.lowering.expressions import TIME
 from headrace.lowering.watermarks import FIXED_DELAY, PARTITION, block_predicate_pushdown
+from headrace.spark.watched_files import watch_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,19 +72,22 @@ class Exchange:
         self.path = exchange_path(directory, ref)
         self.timed = timed
         self.hold = hold
+        self._marked_ms = 0
+        """The last watermark of this run; the first epoch of a run repeats the marker."""
 
     def writer(self) -> Writer:
         """Return the file sink that writes the exchange."""
         return _ExchangeWriter(self.path)
 
     def add_marker(self, frame: DataFrame, watermark_ms: int) -> DataFrame:
-        """Return the rows of an epoch, with a watermark marker if there is a watermark."""
+        """Return the rows of an epoch, with a watermark marker if the watermark has advanced."""
         if not self.timed:
             return frame
         rows = frame.withColumn(MARKER, F.lit(False))
         watermark = watermark_ms * 1000 - self.hold
-        if watermark <= 0:
+        if watermark <= 0 or watermark_ms <= self._marked_ms:
             return rows
+        self._marked_ms = watermark_ms
         time = F.timestamp_micros(F.lit(watermark + FIXED_DELAY))
         marker = frame.sparkSession.range(1).select(time.alias(TIME), F.lit(True).alias(MARKER))
         return rows.unionByName(marker, allowMissingColumns=True)
@@ -109,4 +114,5 @@ class Exchange:
 
     def _files(self, spark: SparkSession, schema: StructType) -> DataFrame:
         # By default Spark ignores files that are a week older than the newest one.
-        return spark.readStream.schema(schema).option("maxFileAge", "36500d").parquet(str(self.path))
+        reader = spark.readStream.schema(schema).option("maxFileAge", "36500d")
+        return watch_files(reader, "parquet", f"file://{self.path}")
