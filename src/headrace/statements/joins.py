@@ -341,12 +341,10 @@ class _Join:
         """
         step = self
         if self.side in ("inner", "left", "semi", "anti"):
-            own = [
-                condition
-                for condition in where
-                if self._owners(condition) - {self.name} == self._owners(condition)
-            ]
-            step = step._filter_left([condition for condition in own if self._owners(condition)], where)
+            foreign = {None, self.name}  # None: of a subquery, or of the query around this one
+            step = step._filter_left(
+                [c for c in where if (owners := self._owners(c)) and not owners & foreign], where
+            )
         if self.side == "inner":
             step = step._filter_right([c for c in where if self._owners(c) == {self.name}], where)
         if self.side in ("inner", "left", "semi", "anti"):

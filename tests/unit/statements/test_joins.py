@@ -272,3 +272,15 @@ def test_a_refused_join_names_the_reason(query: str, problem: str) -> None:
     with pytest.raises(DocumentError) as error:
         view(query)
     assert problem in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT b.price FROM bid b JOIN click c ON b.auction = c.auction WHERE b.price IN (SELECT auction FROM click)",
+        "SELECT price FROM bid b WHERE EXISTS (SELECT * FROM click c JOIN click d ON c.auction = d.auction WHERE c.at = b.ts)",
+        "SELECT price, (SELECT count(*) FROM click c, click d WHERE c.auction = d.auction AND c.auction = b.auction) AS n FROM bid b",
+    ],
+)
+def test_subqueries_and_joins_in_one_query(query: str) -> None:
+    assert problems_of(from_text(f"{SOURCES}CREATE VIEW v AS {query};", name="shop")) == []
