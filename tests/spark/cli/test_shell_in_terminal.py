@@ -33,6 +33,7 @@ def terminal(tmp_path: Path) -> Iterator[pexpect.spawn[str]]:
         encoding="utf-8",
         timeout=SECONDS,
     )
+    child.ptyproc.delayafterterminate = 10  # Java ends after Python
     try:
         yield child
     finally:
@@ -48,11 +49,11 @@ def add(directory: Path, name: str, price: int) -> None:
 def test_shell_completes_updates_a_result_and_survives_ctrl_c(
     terminal: pexpect.spawn[str], tmp_path: Path
 ) -> None:
-    terminal.expect("sql> ")
+    terminal.expect("sql>")
     terminal.send(f"{DECLARED}\r")
     terminal.expect("view totals declared")
     terminal.send("SET 'until' = 'stopped';\r")
-    terminal.expect("sql> ")
+    terminal.expect("sql>")
 
     terminal.send("SELECT auction, tot\t")
     terminal.expect("total")
@@ -62,10 +63,10 @@ def test_shell_completes_updates_a_result_and_survives_ctrl_c(
     terminal.expect(r"1007 .*\b36\b")
 
     terminal.sendintr()
-    terminal.expect("sql> ")
+    terminal.expect("sql>")
     terminal.send("SHOW VIEWS;\r")
     terminal.expect("totals")
-    terminal.expect("sql> ")
+    terminal.expect("sql>")
 
     terminal.send(KEY_UP * 2)
     terminal.expect("SELECT auction, total FROM totals;")
