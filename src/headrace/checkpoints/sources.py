@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME = "sources.json"
 _START_OVER = "start over with --fresh"
 
-_MODE = "(modes)"
+MODE = "(modes)"
 
 Record = dict[str, list[str]]
 """The sources of a query in Spark's order with their offset identities, and the execution mode."""
@@ -34,7 +34,7 @@ def record_of(graph: Graph, query: Query, *, real_time: bool = False) -> Record:
     sources = {name: _offset_identity(graph, name) for name in query.sources} | exchanges
     # With event time, a query in micro-batches has heartbeat sources, which real-time mode does not have.
     timed = any(isinstance(node, EventTime | ClockTime) for node in graph.upstream(graph[query.output.step]))
-    return {_MODE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
+    return {MODE: ["real time" if real_time else "micro-batches"] if timed else [], **sources}
 
 
 def check_sources(graph: Graph, directory: Path, *, real_time: bool = False) -> None:
@@ -58,7 +58,7 @@ def source_problems(graph: Graph, query: Query, was: Record, now: Record) -> lis
     """Return the reasons why a query cannot use the offsets stored for its previous sources."""
     where = graph.where(graph[query.output.step])
     was, now = dict(was), dict(now)
-    modes = was.pop(_MODE, []), now.pop(_MODE)
+    modes = was.pop(MODE, []), now.pop(MODE)
     if all(modes) and modes[0] != modes[1]:
         before, after = modes[0][0], modes[1][0]
         what = f"its checkpoint was written by a run in {before}; a run in {after} cannot resume from it"

@@ -63,10 +63,11 @@ class Create:
 
 @dataclass(frozen=True)
 class CreateView:
-    """`CREATE VIEW name AS query`."""
+    """`CREATE VIEW name [(columns)] AS query`."""
 
     name: Placed
     query: tuple[Token, ...]
+    columns: tuple[Placed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class Insert:
     sink: Placed
     columns: tuple[Placed, ...]
     query: tuple[Token, ...]
+    constants: Mapping[str, Placed] = field(default_factory=dict)
+    """The columns that `PARTITION (day = '1')` gives a value."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,15 @@ class Query:
 
 
 Statement = Create | CreateView | CreateFunction | Insert | Setting | Query
+
+
+def skip_statement_set(cursor: Cursor) -> bool:
+    """Skip the words around a `STATEMENT SET`, as a script is; return True if nothing is left."""
+    if cursor.take("EXECUTE", "STATEMENT", "SET") or cursor.take("BEGIN", "STATEMENT", "SET"):
+        cursor.take("BEGIN")
+    elif len(cursor.tokens) == 1:
+        cursor.take("END")
+    return cursor.current is None
 
 
 def parse_statement(cursor: Cursor) -> Statement:
@@ -172,8 +184,9 @@ def _create(cursor: Cursor) -> Statement:
     cursor.take("IF", "NOT", "EXISTS")
     if kind == "VIEW":
         name = placed(cursor, cursor.name("the name of the view"))
+        columns = _names(cursor) if cursor.peek("(") else ()
         cursor.expect("AS", "such as CREATE VIEW big AS SELECT * FROM tx WHERE amount > 50")
-        return CreateView(name, _rest(cursor))
+        return CreateView(name, _rest(cursor), columns)
     if kind == "FUNCTION":
         name = placed(cursor, cursor.name("the name of the function"))
         cursor.expect("AS", "such as CREATE FUNCTION score AS 'module:function'")
@@ -278,10 +291,30 @@ def _options(cursor: Cursor) -> dict[str, Placed]:
 
 
 def _insert(cursor: Cursor) -> Insert:
+    if cursor.peek("OVERWRITE"):
+        cursor.fail("INSERT OVERWRITE needs the end of the input", "write INSERT INTO")
     cursor.expect("INTO", "such as INSERT INTO alerts SELECT ...")
     sink = placed(cursor, cursor.name("the name of a sink"))
+    constants = _constants(cursor) if cursor.take("PARTITION") else {}
     columns = _names(cursor) if cursor.peek("(") and not cursor.peek("(", "SELECT") else ()
-    return Insert(sink, columns, _rest(cursor))
+    return Insert(sink, columns, _rest(cursor), constants)
+
+
+def _constants(cursor: Cursor) -> dict[str, Placed]:
+    """Return the columns of `PARTITION (day = '1', hour)` that have a value."""
+    hint = "such as PARTITION (day = '2026-01-01')"
+    cursor.expect("(", hint)
+    constants: dict[str, Placed] = {}
+    while not cursor.take(")"):
+        name = cursor.name("a column").text
+        if cursor.take("="):
+            words = cursor.until(",", ")")
+            if not words:
+                cursor.fail(f"the value of `{name}` is missing", hint)
+            constants[name] = Placed(cursor.text_of(words), cursor.script.place(words[0]))
+        if not cursor.take(",") and not cursor.peek(")"):
+            cursor.fail("expected , or ) after a column", hint)
+    return constants
 
 
 def _names(cursor: Cursor) -> tuple[Placed, ...]:

@@ -1,20 +1,37 @@
-"""Aggregates as those of Spark, names of ksqlDB, and functions of Azure Stream Analytics with a rewrite."""
+"""Functions of Flink, ksqlDB and Azure Stream Analytics as those of Spark, or refused with a rewrite."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
-_AGGREGATES = {
+_TEMPLATES = {
     "latest_by_offset": "last({0}, true)",
     "earliest_by_offset": "first({0}, true)",
     "topk": "slice(sort_array(collect_list({0}), false), 1, {1})",
     "topkdistinct": "slice(sort_array(collect_set({0}), false), 1, {1})",
     "count_distinct": "count(distinct {0})",
+    "collect": "collect_list({0})",
+    "convert_tz": "date_format(convert_timezone({1}, {2}, to_timestamp_ntz({0})), 'yyyy-MM-dd HH:mm:ss')",
+    "current_row_timestamp": "current_timestamp()",
+    "element": "get({0}, 0)",
+    "json_exists": "(get_json_object({0}, {1}) is not null)",
+    "rand_integer": "cast(floor(rand() * {0}) as int)",
+    "sha224": "sha2({0}, 224)",
+    "sha256": "sha2({0}, 256)",
+    "sha384": "sha2({0}, 384)",
+    "sha512": "sha2({0}, 512)",
 }
 """Templates of Spark SQL over the arguments."""
+_PLACES = re.compile(r"\{\d\}")
+_OF_NUMBERS = {"0": "timestamp_seconds({0})", "3": "timestamp_millis({0})"}
+"""`TO_TIMESTAMP_LTZ(number, precision)`."""
+_TRUNCATE = "if({0} < 0, ceil({0}, {1}), floor({0}, {1}))"
+_CEIL = "date_trunc('{unit}', {{0}} + interval 1 {unit} - interval 1 microsecond)"
 _RANKED = (
     "filter ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY {} over the rows of TUMBLE(...)"
 )
@@ -32,6 +49,9 @@ def refused_function(tree: exp.Query) -> tuple[exp.Expr, str] | None:
     """Return the first call of a function without a counterpart, and what to write instead."""
     from sqlglot import expressions as exp
 
+    for call in tree.find_all(exp.Dot):
+        if call.this.name.lower() == "system" and call.expression.name.lower() == "timestamp":
+            return exp.Anonymous(this="System.Timestamp"), "group by the event time: GROUP BY customer, ts"
     calls = (call for call in tree.find_all(exp.Anonymous) if call.name.lower() in _REWRITES)
     return next(((call, _REWRITES[call.name.lower()]) for call in calls), None)
 
@@ -41,16 +61,38 @@ _BOUNDS = {"windowstart": "window_start", "windowend": "window_end"}
 
 
 def translate_functions(tree: exp.Query) -> exp.Expr:
-    """Return a query with Spark's aggregates in place of those of ksqlDB."""
+    """Return a query with Spark's functions in place of those of Flink and ksqlDB."""
+    result = tree.copy()
+    for node in reversed(list(result.walk())):  # the arguments of a function before it
+        if (translated := _translate(node)) is not node:
+            node.replace(translated)
+    return result
+
+
+def _translate(node: exp.Expr) -> exp.Expr:
     from sqlglot import expressions as exp
 
-    def translate(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Anonymous):
-            return _aggregate(node)
-        is_percentile = isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont)
-        return _percentile(node) if is_percentile else node
+    if isinstance(node, exp.Anonymous):
+        return _call(node)
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.PercentileCont):
+        return _percentile(node)
+    if isinstance(node, exp.Trunc) and node.args.get("decimals") is not None:  # sqlglot drops the places
+        return _fill(_TRUNCATE, [node.this, node.args["decimals"]])
+    return _form(node)
 
-    return tree.transform(translate)
+
+def _form(node: exp.Expr) -> exp.Expr:
+    """Return `FLOOR(ts TO DAY)`, `LOCALTIMESTAMP` and `MAP['a', 1]` as functions; other nodes as they are."""
+    from sqlglot import expressions as exp
+
+    if isinstance(node, exp.Floor | exp.Ceil) and (unit := node.args.get("to")) is not None:
+        floor = f"date_trunc('{unit.name}', {{0}})"
+        return _fill(floor if isinstance(node, exp.Floor) else _CEIL.format(unit=unit.name), [node.this])
+    if isinstance(node, exp.Column) and node.name.upper() == "LOCALTIMESTAMP" and not node.table:
+        return exp.Anonymous(this="localtimestamp")
+    if isinstance(node, exp.Bracket) and isinstance(node.this, exp.Column) and len(node.expressions) > 1:
+        return exp.Anonymous(this=node.this.name, expressions=node.expressions)
+    return node
 
 
 def translate_bounds(tree: exp.Query) -> None:
@@ -62,17 +104,27 @@ def translate_bounds(tree: exp.Query) -> None:
             column.this.set("this", name)
 
 
-def _aggregate(call: exp.Anonymous) -> exp.Expr:
+def _call(call: exp.Anonymous) -> exp.Expr:
+    name, arguments = call.name.lower(), call.expressions
+    template = _TEMPLATES.get(name)
+    if name == "to_timestamp_ltz" and len(arguments) == 2:
+        template = _OF_NUMBERS.get(arguments[1].name)
+    if template is None or len(set(_PLACES.findall(template))) > len(arguments):
+        return call
+    return _fill(template, arguments)
+
+
+def _fill(template: str, arguments: Sequence[exp.Expr]) -> exp.Expr:
+    """Return an expression of Spark with the arguments in their places."""
     from sqlglot import expressions as exp
     from sqlglot import parse_one
 
-    template = _AGGREGATES.get(call.name.lower())
-    if template is None or template.count("{") > len(call.expressions):
-        return call
-    names = [f"argument{number}" for number in range(len(call.expressions))]
+    names = [f"argument{number}" for number in range(len(arguments))]
     translated: exp.Expr = parse_one(template.format(*names), dialect="spark")
+    if isinstance(translated, exp.Column):
+        return translated
     for column in list(translated.find_all(exp.Column)):
-        column.replace(call.expressions[names.index(column.name)].copy())
+        column.replace(arguments[names.index(column.name)].copy())
     return translated
 
 

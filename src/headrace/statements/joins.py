@@ -87,7 +87,8 @@ def build(
             raise refuse(place, "UNNEST has no condition of its own", "write ON TRUE, and filter in WHERE")
         return explode(builder, source, join.this, outer=join.side.upper() == "LEFT")
     side = {"SEMI": "semi", "ANTI": "anti"}.get(join.kind.upper(), _SIDES.get(join.side.upper()))
-    if side is None or join.args.get("method"):
+    natural = str(join.args.get("method") or "").upper() == "NATURAL"
+    if side is None or (join.args.get("method") and not natural):
         raise refuse(
             place, f"{join.sql().split(' ')[0]} joins are not supported", "write ON with the equal columns"
         )
@@ -98,7 +99,10 @@ def build(
         raise refuse(place, f"two streams are called `{name}`", "give one of them another alias")
     both = _both(source, name, right, place)
     on = _flatten(join.args["on"]) if join.args.get("on") is not None else []
-    on += [_equal(column.name, source.scope, name) for column in join.args.get("using") or ()]
+    using = [column.name for column in join.args.get("using") or ()]
+    if natural:
+        using = _shared_columns(source, right, place)
+    on += [_equal(column, source.scope, name) for column in using]
     if side == "inner" and pushes:
         from_where = [
             condition
@@ -121,7 +125,6 @@ def build(
     if not follows and version is None and not conditions.same_window and (lower is None or upper is None):
         conditions = _classify(on, both, name, source.relation, by_time=False)
     step = _Join(builder, source, name, right, both, side, conditions, place)
-    using = [column.name for column in join.args.get("using") or ()]
     if version is not None:
         return step.with_shared(using, step.with_version(version))
     if conditions.bounds == (None, None) and not conditions.same_window:
@@ -134,6 +137,17 @@ def build(
 
 def _both(source: Source, name: str, right: Relation, place: str) -> Scope:
     return replace(source.scope, relations={**source.scope.relations, name: right}, place=place)
+
+
+def _shared_columns(source: Source, right: Relation, place: str) -> list[str]:
+    """Return the columns that both sides of a `NATURAL JOIN` have."""
+    left = {name.lower() for name, _ in source.scope.star()}
+    if right.columns is None or not left:
+        raise refuse(place, "the columns of one side are not known", _NAMED)
+    shared = [name for name in right.visible() if name.lower() in left]
+    if not shared:
+        raise refuse(place, "the sides of NATURAL JOIN share no column", "write ON with the equal columns")
+    return shared
 
 
 def _equal(column: str, scope: Scope, name: str) -> exp.Expr:
@@ -190,8 +204,10 @@ def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr, *, outer:
         call = source.scope.text(lateral.this)
     ordinal = _ordinal(lateral)
     if not columns:
-        columns, table = [table if isinstance(lateral, exp.Lateral) else "col"], f"{table}_rows"
-        columns = list(fields) or columns
+        # Without names of columns, an alias is that of the items too, unless they are structs.
+        has_name = alias is not None and alias.this is not None
+        columns = list(fields) or [table if has_name else "col"]
+        table = table if fields and has_name else f"{table}_rows"
     if fields and len(fields) != len(columns):
         what = f"{len(columns)} names for the {len(fields)} fields of the items"
         raise refuse(place, what, f"such as AS {table} ({', '.join(fields)})")
@@ -325,12 +341,10 @@ class _Join:
         """
         step = self
         if self.side in ("inner", "left", "semi", "anti"):
-            own = [
-                condition
-                for condition in where
-                if self._owners(condition) - {self.name} == self._owners(condition)
-            ]
-            step = step._filter_left([condition for condition in own if self._owners(condition)], where)
+            foreign = {None, self.name}  # None: of a subquery, or of the query around this one
+            step = step._filter_left(
+                [c for c in where if (owners := self._owners(c)) and not owners & foreign], where
+            )
         if self.side == "inner":
             step = step._filter_right([c for c in where if self._owners(c) == {self.name}], where)
         if self.side in ("inner", "left", "semi", "anti"):

@@ -26,17 +26,19 @@ from headrace.statements.declarations import (
     Statement,
     is_function,
     parse_statement,
+    skip_statement_set,
 )
 from headrace.statements.draft import Draft, refuse, to_value
 from headrace.statements.durations import interval_length
-from headrace.statements.queries import QueryBuilder
+from headrace.statements.queries import QueryBuilder, SelectBuilder
 from headrace.statements.relations import Relation, quote
 from headrace.statements.tokens import Cursor, Script, split_statements
+from headrace.statements.unions import drop_times
 from headrace.steps.base import NAME
 from headrace.steps.facts import CHANGE
 from headrace.yaml.entries import read_sink
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
-from headrace.yaml.load import read_tree
+from headrace.yaml.load import read_tree, read_valid
 from headrace.yaml.parsing import expand_tree
 from headrace.yaml.positions import Value
 
@@ -162,7 +164,9 @@ def declare(
         if unused_sinks and not builder.draft.sections["sources"]:
             errors.raise_any()
             return Declared(Graph(builder.name or "unnamed", {}), {})
-        tree = builder.draft.tree(builder.name or "unnamed", f"{file}:1:1")
+        name, where = builder.name or "unnamed", f"{file}:1:1"
+        drop_times(builder.draft, lambda: read_valid(builder.draft.tree(name, where)))
+        tree = builder.draft.tree(name, where)
         graph = read_tree(expand_tree(tree, variables, errors), builder.name, errors)
         return Declared(graph, builder.relations, builder.settings)
     except RecursionError:
@@ -201,6 +205,8 @@ class _ScriptBuilder:
 
     def attempt(self, cursor: Cursor) -> None:
         """Add a statement; its problems are collected."""
+        if skip_statement_set(cursor):
+            return
         where = cursor.place
         check_effort()
         try:
@@ -264,8 +270,7 @@ class _ScriptBuilder:
                 self._source(statement)
             case CreateView():
                 self._claim(statement.name)
-                view = self._queries.build(statement.name.text, statement.query, statement.name.where)
-                self._catalog[statement.name.text.lower()] = view
+                self._catalog[statement.name.text.lower()] = self._view(statement)
             case CreateFunction():
                 check_import(statement.reference.text)
                 what = "functions of Python in queries are not supported"
@@ -274,6 +279,16 @@ class _ScriptBuilder:
                 self._insert(statement)
             case Query():
                 self._bare.append(statement)
+
+    def _view(self, view: CreateView) -> Relation:
+        """Add the steps of a view."""
+        name, where = view.name.text, view.name.where
+        positional = bool(view.columns)
+        relation = self._queries.build(name, view.query, where, positional=positional)
+        if not view.columns:
+            return relation
+        columns = [column.text for column in view.columns]
+        return SelectBuilder(self._queries, name, where, self._catalog).renamed(relation, columns, name)
 
     def _claim(self, name: Placed) -> None:
         key = name.text.lower()
@@ -457,7 +472,8 @@ class _ScriptBuilder:
         name = f"{sink}_rows" if number == 1 else f"{sink}_rows{number}"
         declared = {column.name.text.lower(): column.name.text for column in create.columns}
         columns = [declared.get(column.text.lower(), column.text) for column in insert.columns]
-        columns = columns or list(declared.values())
+        constants = {declared.get(name.lower(), name): text for name, text in insert.constants.items()}
+        columns = columns or [name for name in declared.values() if name not in constants]
         self._inserts[sink].append(name)
         self._failed.add(sink)
         relation = self._queries.build(name, insert.query, insert.sink.where, positional=bool(columns))
@@ -474,7 +490,7 @@ class _ScriptBuilder:
                     f"{counted} {len(columns)} columns, the query {len(relation.columns)}",
                     f"select {', '.join(columns)}",
                 )
-            missing = _left_out(create, columns)
+            missing = _left_out(create, [*columns, *constants]) | constants
             if list(relation.columns) != columns or missing:
                 self._rename(name, relation, columns, insert.sink.where, missing)
 
@@ -510,9 +526,14 @@ class _ScriptBuilder:
             )
 
     def _rename(
-        self, name: str, relation: Relation, columns: list[str], where: str, missing: Mapping[str, str]
+        self,
+        name: str,
+        relation: Relation,
+        columns: list[str],
+        where: str,
+        missing: Mapping[str, str | Placed],
     ) -> None:
-        """Give the columns of a query the names that its sink declares; those left out are null."""
+        """Give the columns of a query the names of its sink; those left out are null or constant."""
         section = self.draft.sections["steps"]
         inner = self.draft.new_name(name, "query")
         section[inner] = section.pop(name)

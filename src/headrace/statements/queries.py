@@ -20,10 +20,8 @@ from headrace.statements.tokens import Script
 from headrace.steps.facts import CHANGE
 
 _GROUP = "use GROUP BY instead"
-_REWRITES = {
-    "EXCEPT": "select the rows WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.id = a.id)",
-    "INTERSECT": "select the rows WHERE EXISTS (SELECT 1 FROM b WHERE b.id = a.id)",
-}
+_IN_BOTH = {"INTERSECT": "{0} > 0 and {1} > 0", "EXCEPT": "{0} > 0 and {1} = 0"}
+"""The condition of a result of a set operation, over the numbers of such rows on both sides."""
 _ROW_COUNTS = ("row_count", "row_count_2")
 _STALE = "a pane that no longer satisfies the condition would leave an earlier one in the results"
 
@@ -48,9 +46,12 @@ class QueryBuilder:
         Raises:
             DocumentError: the query has no steps that give its rows; with reason and rewrite.
         """
-        tokens = tuple(tokens)
+        tokens, catalog = tuple(tokens), self.catalog
         if row_patterns.is_row_pattern(tokens):
-            return row_patterns.build(self, name, tokens, where)
+            if row_patterns.is_plain(self, tokens):
+                return row_patterns.build(self, name, tokens, where)
+            tokens, matches = row_patterns.extract(self, name, tokens)
+            catalog = {**catalog, **matches}
         parsed = parse_query(self.script, tokens)
         if (refused := refused_function(parsed.tree)) is not None:
             call, rewrite = refused
@@ -60,7 +61,7 @@ class QueryBuilder:
             )
         for column in parsed.times:
             self._check_time(column)
-        return self.query(name, parsed, where, self.catalog, positional=positional)
+        return self.query(name, parsed, where, catalog, positional=positional)
 
     def query(
         self,
@@ -77,9 +78,10 @@ class QueryBuilder:
             for cte in ctes.expressions:
                 inner = self.draft.new_name(name, "with")
                 place = Scope.of("", Relation("", ()), where).place_of(cte)
-                known[cte.alias.lower()] = self.query(
-                    inner, replace(query, tree=cte.this, emit=Emit()), place, known
-                )
+                relation = self.query(inner, replace(query, tree=cte.this, emit=Emit()), place, known)
+                if names := cte.alias_column_names:
+                    relation = SelectBuilder(self, name, place, known).renamed(relation, names, cte.alias)
+                known[cte.alias.lower()] = relation
         builder = SelectBuilder(self, name, where, known, positional=positional)
         return builder.build(tree, query.emit)
 
@@ -119,12 +121,10 @@ class SelectBuilder:
             return self.build(tree.this, emit)
         if isinstance(tree, exp.Union):
             return self._union(tree)
+        if isinstance(tree, exp.Intersect | exp.Except):
+            return self._set_operation(tree)
         if not isinstance(tree, exp.Select):
-            kind = type(tree).__name__.upper()
-            if kind not in _REWRITES:
-                raise refuse(self.where, "expected SELECT", "such as SELECT * FROM tx")
-            what = f"{kind} compares whole tables, which a stream never has"
-            raise refuse(self.where, what, _REWRITES[kind])
+            raise refuse(self.where, "expected SELECT", "such as SELECT * FROM tx")
         self._refuse_clauses(tree)
         if (ranked := ranks.find_ranked(tree)) is not None:
             return ranks.build(self, tree, ranked)
@@ -174,13 +174,17 @@ class SelectBuilder:
 
     def _renamed(self, node: exp.Expr) -> Relation:
         """Return the relation of an item with the names of its columns: `AS t (a, b)`."""
-        names, plain = node.alias_column_names, node.copy()
+        plain = node.copy()
         plain.args["alias"].set("columns", None)
         _, relation = self.relation(plain)
+        return self.renamed(relation, node.alias_column_names, node.alias)
+
+    def renamed(self, relation: Relation, names: list[str], alias: str) -> Relation:
+        """Return a relation with other names of its columns."""
         columns = relation.visible()
         if relation.columns is None or len(names) != len(columns):
-            what = f"{len(names)} names for {len(columns)} columns of `{node.alias}`"
-            raise refuse(self.place_of(node), what, "name the columns in the query")
+            what = f"{len(names)} names for {len(columns)} columns of `{alias}`"
+            raise refuse(self.where, what, "name the columns in the query")
         renamed = dict(zip(columns, names, strict=True))
         selected = {renamed[column]: relation.find(column) or column for column in columns}
         step = self.draft.new_name(self.name, "select")
@@ -239,9 +243,8 @@ class SelectBuilder:
         if tree.args.get("distinct") is not None:
             return self._distinct(source, entry, items)
         names = tuple(name for name, _ in items)
-        passes_all = relation.columns is not None and [(name, quote(name)) for name in relation.columns] == [
-            (name, str(text)) for name, text in items
-        ]
+        own = [] if relation.formulas else [(name, quote(name)) for name in relation.columns or ()]
+        passes_all = own == [(name, str(text)) for name, text in items]
         if not passes_all and items:
             entry["select"] = dict(items) | ({CHANGE: CHANGE} if relation.marked else {})
         if list(entry) == ["from"]:
@@ -279,12 +282,17 @@ class SelectBuilder:
             place = scope.place_of(item)
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and item.is_star):
                 table = item.table if isinstance(item, exp.Column) else ""
-                result += [(name, Placed(text, place)) for name, text in scope.star(table)]
+                left_out = _left_out(item, place)
+                result += [
+                    (name, Placed(text, place))
+                    for name, text in scope.star(table)
+                    if name.lower() not in left_out
+                ]
                 continue
             node = item.this if isinstance(item, exp.Alias) else item
             name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
             result.append((name, Placed(scope.text(node), place)))
-        if self.positional:
+        if self.positional or ":" in self.name:
             result = _distinct_names(result)
         names = [name.lower() for name, _ in result]
         for position, name in enumerate(names):
@@ -354,8 +362,8 @@ class SelectBuilder:
             inner = self.draft.new_name(self.name, "aggregate")
             self.queries.add(inner, self.where, entry)
             entry = {"from": inner, "where": condition}
-        shown = {name: quote(name) for name in (*(key for key, _ in grouping.keys), *results.aggregates)}
-        if grouping.window is not None or {name: str(text) for name, text in selected.items()} != shown:
+        shown = [(name, quote(name)) for name in (*(key for key, _ in grouping.keys), *results.aggregates)]
+        if grouping.window is not None or [(name, str(text)) for name, text in selected.items()] != shown:
             entry["select"] = selected
         self.queries.add(self.name, self.where, entry)
         texts = {str(text): name for name, text in selected.items()}
@@ -434,15 +442,45 @@ class SelectBuilder:
             return Relation(self.name, first.columns, changes="table", labelled=True)
         return Relation(self.name, first.columns, times=first.times)
 
-    def _align(self, relation: Relation, first: Relation) -> str:
+    def _set_operation(self, tree: exp.Intersect | exp.Except) -> Relation:
+        """Add the steps of `INTERSECT` and `EXCEPT`, which count the equal rows of each side."""
+        kind = type(tree).__name__.upper()
+        if not tree.args.get("distinct"):
+            hint = f"write {kind}, which has each row once"
+            raise refuse(self.where, f"{kind} ALL is not supported", hint)
+        sides = []
+        for part in (tree.this, tree.expression):
+            sides.append(self.inner(self.draft.new_name(self.name, "query"), part))
+        names = sides[0].columns or ()
+        if any(side.columns is None for side in sides) or len(names) != len(sides[1].columns or ()):
+            what = f"the queries of {kind} need known columns, and as many on both sides"
+            raise refuse(self.where, what, "name the columns instead of *")
+        if any(side.changes == "table" and not (side.marked or side.labelled) for side in sides):
+            raise refuse(self.where, f"{kind} of panes that replace earlier ones is not supported", _GROUP)
+        counts = [
+            next(f"{side}{n}" for n in ("", "_2") if f"{side}{n}" not in names) for side in ("left", "right")
+        ]
+        parts = [
+            self._align(side, sides[0], {name: str(int(at == number)) for at, name in enumerate(counts)})
+            for number, side in enumerate(sides)
+        ]
+        union, grouped = (self.draft.new_name(self.name, verb) for verb in ("union", "aggregate"))
+        self.queries.add(union, self.where, {"union": parts, "where": "true"})
+        sums = {name: f"sum({quote(name)})" for name in counts}
+        self.queries.add(grouped, self.where, {"from": union, "key_by": list(names), "aggregate": sums})
+        condition = _IN_BOTH[kind].format(*map(quote, counts))
+        entry = {"from": grouped, "where": condition, "select": {name: quote(name) for name in names}}
+        self.queries.add(self.name, self.where, entry)
+        return Relation(self.name, names, changes="table", key=names, labelled=True)
+
+    def _align(self, relation: Relation, first: Relation, added: Mapping[str, str] | None = None) -> str:
         """Return the output of a query with the columns of the first one, without `change`."""
-        if relation.columns == first.columns and not relation.marked:
+        if relation.columns == first.columns and not relation.marked and not added:
             return relation.ref
         pairs = zip(first.columns or (), relation.columns or (), strict=True)
         name = self.draft.new_name(self.name, "select")
-        self.queries.add(
-            name, self.where, {"from": relation.ref, "select": {to: quote(of) for to, of in pairs}}
-        )
+        selected = {to: quote(of) for to, of in pairs} | dict(added or {})
+        self.queries.add(name, self.where, {"from": relation.ref, "select": selected})
         return name
 
     # Helpers
@@ -492,16 +530,24 @@ class SelectBuilder:
             )
 
 
+def _left_out(item: exp.Expr, place: str) -> set[str]:
+    """Return the columns that `* EXCEPT (a, b)` leaves out, in lower case."""
+    star = item if item.args.get("except_") or not item.args.get("this") else item.this
+    for clause in ("replace", "rename"):
+        if star.args.get(clause):
+            raise refuse(place, f"* {clause.upper()} is not supported", "name the columns")
+    return {column.name.lower() for column in star.args.get("except_") or ()}
+
+
 def _distinct_names(items: list[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
-    """Return the items with a number after a name that an earlier one has."""
+    """Return the items with a number after a name that an earlier one has: `id`, `id0`, as in Flink."""
     taken = {name.lower() for name, _ in items}
     seen: set[str] = set()
     result = []
     for name, text in items:
-        new, number = name, 1
-        while new.lower() in seen or (number > 1 and new.lower() in taken):
-            number += 1
-            new = f"{name}_{number}"
+        new, number = name, 0
+        while new.lower() in seen or (new != name and new.lower() in taken):
+            new, number = f"{name}{number}", number + 1
         seen.add(new.lower())
         result.append((new, text))
     return result

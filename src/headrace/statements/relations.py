@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from headrace.statements.rewrites import PROCTIME
+
 Changes = Literal["none", "table"]
 
 
@@ -77,7 +79,7 @@ class Relation:
         return name.lower() in {time.lower() for time in self.times}
 
     def is_clock(self, name: str) -> bool:
-        return name.lower() in {clock.lower() for clock in self.clock}
+        return name == PROCTIME or name.lower() in {clock.lower() for clock in self.clock}
 
 
 WINDOW_BOUNDS = {

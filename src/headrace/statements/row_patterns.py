@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import OptionError, did_you_mean
+from headrace.sql import facts
 from headrace.sql.match_recognize.statement import SplitStatement, split_statement
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.relations import Relation
+from headrace.statements.tokens import Script, tokenize
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
 
     from headrace.statements.queries import QueryBuilder
 
+_ALL = "SELECT * FROM "
+_EXAMPLE = "such as FROM tx MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE A AS A.amount > 1)"
 _CLOCK = "processing_time"
 """The column that the step `processing_time` adds."""
 
@@ -24,6 +29,77 @@ _CLOCK = "processing_time"
 def is_row_pattern(tokens: Sequence[Token]) -> bool:
     """Return True if a query has the clause `MATCH_RECOGNIZE`."""
     return any(token.text.upper() == "MATCH_RECOGNIZE" for token in tokens)
+
+
+def is_plain(queries: QueryBuilder, tokens: Sequence[Token]) -> bool:
+    """Return True if a query only selects columns and rows of its matches, which their step can do."""
+    text = queries.script.text[tokens[0].start : tokens[-1].end + 1]
+    try:
+        facts.read(text, where="")
+    except OptionError:
+        return False
+    return True
+
+
+def extract(
+    queries: QueryBuilder, name: str, tokens: Sequence[Token]
+) -> tuple[tuple[Token, ...], dict[str, Relation]]:
+    """Add a step for each clause of a query, and return the query over their matches.
+
+    Returns:
+        The tokens, with a name in place of each clause and what it reads, and the relations of the names.
+
+    Raises:
+        DocumentError: a clause has no step.
+    """
+    words, matches = list(tokens), dict[str, Relation]()
+    while (at := _clause_of(words)) is not None:
+        start = _start_of_input(words, at)
+        end = _closing(words, at + 1)
+        place = queries.script.place(words[start])
+        if start == 0 or end is None:
+            raise refuse(place, "expected FROM x MATCH_RECOGNIZE (...)", _EXAMPLE)
+        # The query of the clause alone, at its place in the script.
+        text = queries.script.text
+        head = re.sub(r"[^\n]", " ", text[: max(0, words[start].start - len(_ALL))])
+        script = Script(f"{head}{_ALL}{text[words[start].start : words[end].end + 1]}", queries.script.file)
+        step = queries.draft.new_name(name, "match")
+        inner = type(queries)(script, queries.draft, queries.catalog)
+        matches[step] = build(inner, step, tuple(tokenize(script.text)), place)
+        words[start : end + 1] = [_named(words[start], step)]
+    return tuple(words), matches
+
+
+def _clause_of(tokens: Sequence[Token]) -> int | None:
+    return next((n for n, token in enumerate(tokens) if token.text.upper() == "MATCH_RECOGNIZE"), None)
+
+
+def _start_of_input(tokens: Sequence[Token], clause: int) -> int:
+    """Return the position of the name or of the bracket before a clause."""
+    if clause == 0 or tokens[clause - 1].text != ")":
+        return max(0, clause - 1)
+    depth = 0
+    for number in range(clause - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(tokens[number].text, 0)
+        if depth == 0:
+            return number
+    return 0
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int | None:
+    depth = 0
+    for number in range(opening, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[number].text, 0)
+        if depth == 0:
+            return number if number > opening else None
+    return None
+
+
+def _named(token: Token, name: str) -> Token:
+    from sqlglot import TokenType
+    from sqlglot.tokenizer_core import Token as Kind
+
+    return Kind(TokenType.VAR, name, token.line, token.col, token.start, token.end, [])
 
 
 def build(queries: QueryBuilder, name: str, tokens: tuple[Token, ...], where: str) -> Relation:

@@ -29,6 +29,18 @@ _FUNCTIONS = {
 }
 """Functions of Flink, ksqlDB and Azure that Spark has under another name."""
 _SPLIT = "split_index"
+_JSON = "use to_json(named_struct('key', value)) or to_json(array(...))"
+_NOT_IN_SPARK = {
+    "All": ("ALL (subquery)", "compare with a scalar subquery: > (SELECT max(price) FROM ...)"),
+    "JSON": ("IS JSON", "compare try_parse_json(text) with null"),
+    "JSONArray": ("JSON_ARRAY", _JSON),
+    "JSONObject": ("JSON_OBJECT", _JSON),
+    "JSONObjectAgg": ("JSON_OBJECTAGG", "use to_json(map_from_entries(collect_list(struct(key, value))))"),
+    "JSONArrayAgg": ("JSON_ARRAYAGG", "use to_json(collect_list(value))"),
+    "SimilarTo": ("SIMILAR TO", "use RLIKE, whose pattern is found anywhere: '^(a|b)$'"),
+    "Time": ("the type TIME", "use date_format(ts, 'HH:mm:ss')"),
+}
+"""Forms by the class of sqlglot, each with what to write."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +144,7 @@ class Scope:
             return part
 
         check_effort()
+        self._check_form(node)
         return str(node.copy().transform(transform).sql(dialect="spark"))
 
     def place_of(self, node: exp.Expr) -> str:
@@ -146,6 +159,16 @@ class Scope:
         file = self.place.rsplit(":", 2)[0]
         line, column = min(places)
         return f"{file}:{line}:{column}"
+
+    def _check_form(self, node: exp.Expr) -> None:
+        """Refuse what sqlglot reads, and Spark does not have."""
+        for part in node.walk():
+            name = type(part).__name__
+            if name in ("Cast", "TryCast") and part.args["to"].this.name == "TIME":
+                name = "Time"
+            if name in _NOT_IN_SPARK:
+                what, hint = _NOT_IN_SPARK[name]
+                raise refuse(self.place_of(part), f"{what} is not supported", hint)
 
     def _check_function(self, call: exp.Anonymous) -> None:
         name = call.name.lower()

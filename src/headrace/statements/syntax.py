@@ -16,6 +16,7 @@ from headrace.sql.parsing import MAX_TOKENS, TOO_LONG, describe_fault, parse_tok
 from headrace.statements.declarations import Placed
 from headrace.statements.foreign_clauses import translate_clauses
 from headrace.statements.foreign_functions import translate_bounds, translate_functions
+from headrace.statements.rewrites import rewrite
 from headrace.statements.spellings import move_within
 from headrace.statements.tokens import Cursor, Script
 
@@ -89,7 +90,7 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
     if not isinstance(tree, exp.Query):
         where = script.place(tokens[0])
         raise DocumentError([Problem(where, "expected a query", "such as SELECT * FROM tx")])
-    translated = translate_functions(tree)
+    translated = translate_functions(rewrite(tree))
     assert isinstance(translated, exp.Query)
     if clauses.windowed:
         translate_bounds(translated)

@@ -249,7 +249,7 @@ class Grouping:
         bounds: dict[str, str] = {}
         group = tree.args.get("group")
         for item in group.expressions if group is not None else ():
-            node = _selected(item, tree)
+            node = _selected(item, tree, scope)
             if (spec := _group_window(node, builder, source)) is not None:
                 if window is not None:
                     raise refuse(scope.place_of(node), "a query has one window in GROUP BY", "remove one")
@@ -425,17 +425,23 @@ def _azure_lengths(arguments: list[exp.Expr], place: str) -> list[int]:
 
 
 def _descriptor(node: exp.Expr) -> str | None:
+    """Return the column of `DESCRIPTOR(ts)`, or of `ts` alone, as in RisingWave."""
     from sqlglot import expressions as exp
 
+    if isinstance(node, exp.Column) and not node.table:
+        return str(node.name)
     if isinstance(node, exp.Anonymous) and node.name.lower() == "descriptor" and len(node.expressions) == 1:
         return str(node.expressions[0].name)
     return None
 
 
-def _selected(node: exp.Expr, tree: exp.Select) -> exp.Expr:
-    """Return the expression that `GROUP BY 1` or `GROUP BY alias` refers to."""
+def _selected(node: exp.Expr, tree: exp.Select, scope: Scope) -> exp.Expr:
+    """Return the expression that `GROUP BY 1` or `GROUP BY alias` refers to; columns go before aliases."""
     from sqlglot import expressions as exp
 
+    if isinstance(node, exp.Column) and not node.table and not scope.knows(node):
+        named = (item.this for item in tree.expressions if item.alias.lower() == node.name.lower())
+        return next(named, node)
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
         number = int(node.name)
         if 1 <= number <= len(tree.expressions):

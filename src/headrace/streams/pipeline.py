@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from headrace.connectors.base import Connector, Guarantee
 from headrace.connectors.memory import Memory
 from headrace.durations import Duration
-from headrace.errors import HeadraceError, Location, OptionError, PlanError, Problem, clean_traceback
+from headrace.errors import (
+    DocumentError,
+    HeadraceError,
+    Location,
+    OptionError,
+    PlanError,
+    Problem,
+    clean_traceback,
+)
 from headrace.formats import Format
 from headrace.plan.graph import Graph, is_in_memory
 from headrace.plan.validation import problems_of
@@ -22,8 +30,9 @@ from headrace.runtime.options import ExecutionMode, RunOptions, Until
 from headrace.schemas.fields import Schema
 from headrace.steps.base import NAME, Node, Ref, generate_name
 from headrace.steps.endpoints.source import FrameSource, OnError, source_node
+from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.sql import sql_node
+from headrace.steps.rows.sql import Sql, sql_node
 from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
@@ -255,10 +264,11 @@ class Pipeline:
         return Stream(self, self._add(FrameSource(name, frame)))
 
     def sql(self, name: str, query: str, /) -> QueryResult:
-        """Add a step in Spark SQL over named streams, or with `MATCH_RECOGNIZE` over a stream with time.
+        """Add a query over named streams and tables, in the grammar of SQL scripts.
 
-        A query that groups or joins has state inside Spark, which drops late rows.
-        `window(...).aggregate(...)` and `MATCH_RECOGNIZE` send them to `.late`.
+        A query that selects rows of a stream, joins streams or groups one of them is a step in Spark SQL,
+        which drops its late rows. `MATCH_RECOGNIZE` and any other query become the steps that a view of a
+        script becomes: windows, joins, top-N, `OVER`, subqueries.
 
         >>> from headrace import Pipeline, connect
         >>> stocks = Pipeline("stocks")
@@ -270,19 +280,46 @@ class Pipeline:
         ...         measures first(down.ts) as since, last(down.price) as price
         ...         pattern (down{3,}) define down as down.price < prev(down.price))''')
         <falls of stocks>
+        >>> stocks.sql("highest", '''
+        ...     select symbol, window_start, max(price) as price
+        ...     from tumble(table ticks, descriptor(ts), interval '1' minute)
+        ...     group by symbol, window_start, window_end''')
+        <highest of stocks>
         """
         return self._add_query(name, query, {})
 
     def _add_query(self, name: str, query: str, tables: Mapping[str, Ref]) -> QueryResult:
-        """Add a step in Spark SQL over named streams and these tables."""
+        """Add the steps of a query over named streams and these tables."""
         from headrace.streams.results import QueryResult
 
         if not isinstance(query, str):
             raise OptionError(f"expected a query in Spark SQL, got {query!r}", where=f"`{name}`")
-        named = {node.name: Ref(node.name) for node in self._nodes.values() if not node.anonymous}
-        return QueryResult(
-            self, self._add(sql_node(name, query, {**named, **tables}, timed=self._tables_with_time()))
-        )
+        nodes = [node for node in self._nodes.values() if not node.anonymous and node.outputs]
+        known = {**{node.name: Ref(node.name) for node in nodes}, **tables}
+        refs = [self._add(node) for node in self._query_nodes(name, query, known)]
+        return QueryResult(self, refs[-1])
+
+    def _query_nodes(self, name: str, query: str, known: Mapping[str, Ref]) -> list[Node]:
+        """Return one step in Spark SQL, or the steps of a query that Spark cannot run over streams."""
+        from headrace.statements.query_steps import query_nodes
+        from headrace.yaml.build import read_steps
+
+        timed = self._tables_with_time()
+        node: Sql | RowPattern | None = None
+        try:
+            node = sql_node(name, query, known, timed=timed)
+            if isinstance(node, RowPattern) or not node.is_refused(self._graph):
+                return [node]
+        except OptionError:  # the query has forms that Spark does not
+            pass
+        try:
+            known = {**known, **timed}
+            return query_nodes(self._graph, name, query, known, where=f"`{name}`", read=read_steps)
+        except DocumentError as error:
+            if node is not None:
+                return [node]  # its refusals are problems of the plan
+            problem = error.problems[0]
+            raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
 
     def _tables_with_time(self) -> dict[str, Ref]:
         """Return the timed rows of streams with one declaration of time, by name, for `MATCH_RECOGNIZE`."""

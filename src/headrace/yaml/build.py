@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from headrace.errors import did_you_mean
+from headrace.errors import DocumentError, did_you_mean
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref, generate_name
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.step import Inputs, StepKeys
-from headrace.steps.rows.sql import SqlModel
-from headrace.yaml.entries import Entry
+from headrace.steps.rows.sql import Sql, SqlModel
+from headrace.yaml.entries import Entry, read_step
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
-from headrace.yaml.positions import Scalar
+from headrace.yaml.positions import Scalar, Value
 
 
 class PlanBuilder:
     """Adds entries to a plan, and maps each name of the document to the last node of its entry."""
 
-    def __init__(self, names: Collection[str], errors: ErrorCollector) -> None:
+    def __init__(self, names: Collection[str], errors: ErrorCollector, known: Graph | None = None) -> None:
+        nodes = {} if known is None else known.nodes
         self._names = names
         self._errors = errors
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, Node] = dict(nodes)
         self._places: dict[str, str] = {}
-        self._last: dict[str, Ref] = {}
+        self._last: dict[str, Ref] = {name: Ref(name) for name, node in nodes.items() if node.outputs}
 
     def graph(self, name: str) -> Graph:
         """Return the plan."""
@@ -68,8 +69,8 @@ class PlanBuilder:
         other = self._resolve(entry.other) if entry.other is not None else None
         if entry.other is not None and other is None:
             return  # its errors are reported
-        tables = entry.sql.tables if entry.sql is not None else ()
-        if len(refs) < len(inputs) or any(t in self._names and t not in self._last for t in tables):
+        tables = set(entry.sql.tables) & set(self._names) if entry.sql is not None else ()
+        if len(refs) < len(inputs) or any(t not in self._last for t in tables):
             return  # the errors of an input are reported
         for step in entry.steps:
             is_main = step is entry.main_step
@@ -85,12 +86,38 @@ class PlanBuilder:
         tables = {name: ref for name, ref in self._last.items() if MAIN in self._nodes[name].outputs}
         if refs:
             tables["this"] = refs[0]
+        if isinstance(step, SqlModel) and (node := self._build_query(name, step, tables, place)) is not None:
+            return node
         for table in step.tables if isinstance(step, SqlModel) else ():
             if table not in self._names and table not in tables:
                 what = f"the query reads an unknown source or step `{table}`"
                 raise_problem(place, what, did_you_mean(table, self._names))
         with locate_errors(place):
             return step.build(name, Inputs(refs, tables))
+
+    def _build_query(self, name: str, step: SqlModel, tables: Mapping[str, Ref], place: str) -> Node | None:
+        """Add the steps of a query that Spark cannot run, and return the last; None for others."""
+        from headrace.statements.query_steps import query_nodes
+
+        graph = Graph(name, self._nodes)
+        if not step.is_foreign:
+            if any(table not in tables for table in step.tables):
+                return None
+            with locate_errors(place):
+                node = step.build(name, Inputs((), tables))
+            if not isinstance(node, Sql) or not node.is_refused(graph):
+                return None
+        try:
+            *first, last = query_nodes(graph, name, step.query, tables, where="query", read=read_steps)
+        except DocumentError as error:
+            if not step.is_foreign:
+                return None  # the refusals of the step are problems of the plan
+            problem = error.problems[0]
+            _, line, column = problem.where.split(":")
+            raise_problem(place, f"{problem.what}, at line {line}, column {column}", problem.hint)
+        for inner in first:
+            self._add(inner, place)
+        return last
 
     def _resolve(self, reference: Scalar) -> Ref | None:
         """Return the output that a text refers to; None if the step was omitted because of errors."""
@@ -118,10 +145,30 @@ class PlanBuilder:
         return generate_name(after, key, {*self._names, *self._nodes})
 
 
+def read_steps(graph: Graph, steps: Mapping[str, tuple[str, Value]], *, checked: bool = True) -> list[Node]:
+    """Return the nodes of entries that read the outputs of a plan, in the order of the data flow.
+
+    Args:
+        graph: the plan.
+        steps: the entries by name, each with its place.
+        checked: False to leave out invalid entries.
+
+    Raises:
+        DocumentError: an entry is invalid.
+    """
+    errors = ErrorCollector()
+    entries = {name: errors.attempt(read_step, name, where, value) for name, (where, value) in steps.items()}
+    builder = PlanBuilder({*graph.nodes, *steps}, errors, graph)
+    builder.add_steps({name: entry for name, entry in entries.items() if entry is not None})
+    if checked:
+        errors.raise_any()
+    return [node for node in builder.graph(graph.name) if node.name not in graph.nodes]
+
+
 def _references(entry: Entry) -> Iterator[str]:
     others = () if entry.other is None else (entry.other,)
     yield from (reference.text.strip().partition(".")[0] for reference in (*entry.inputs, *others))
-    yield from entry.sql.tables if entry.sql is not None else ()
+    yield from entry.sql.tables if entry.sql is not None else ()  # those that are no entries are ignored
 
 
 def sort_by_inputs(reads: Mapping[str, list[str]]) -> tuple[list[str], list[list[str]]]:

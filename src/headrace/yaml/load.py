@@ -171,6 +171,11 @@ def read_draft(content: YamlNode, *, file: str = "<text>") -> Graph:
     return _build(tree, "draft", errors) if isinstance(tree, Fields) else Graph("draft", {}, {})
 
 
+def read_valid(document: Fields) -> Graph:
+    """Return the plan of the entries of a document that can be read, without its errors."""
+    return _build(document, "draft", ErrorCollector())
+
+
 def read_tree(tree: Value, name: str, errors: ErrorCollector) -> Graph:
     """Read a plan from the tree of a document.
 

@@ -31,8 +31,10 @@ def test_a_stream_cannot_be_sorted() -> None:
         pipeline.run(until="drained", progress=False)
 
 
-def test_a_stream_in_another_case_is_named_in_the_hint() -> None:
+def test_names_of_streams_are_not_case_sensitive() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema="v int")
+    pipeline.sql("all", "select * from TX").write("out", connect.memory())
+    pipeline.check()
     with pytest.raises(OptionError, match="did you mean `tx`"):
-        pipeline.sql("all", "select * from TX")
+        pipeline.sql("other", "select * from txs")

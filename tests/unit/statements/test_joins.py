@@ -262,10 +262,25 @@ def test_columns_of_one_name_get_those_of_the_sink() -> None:
             "a subquery in HAVING is not supported",
         ),
         ("SELECT x FROM bid JOIN UNNEST(array(1)) AS t(x) ON x > 1", "UNNEST has no condition of its own"),
-        ("SELECT b.price FROM bid b NATURAL JOIN click c", "NATURAL joins are not supported"),
+        (
+            "SELECT 1 FROM bid b NATURAL JOIN (SELECT at AS x FROM click) c",
+            "the sides of NATURAL JOIN share no column",
+        ),
     ],
 )
 def test_a_refused_join_names_the_reason(query: str, problem: str) -> None:
     with pytest.raises(DocumentError) as error:
         view(query)
     assert problem in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT b.price FROM bid b JOIN click c ON b.auction = c.auction WHERE b.price IN (SELECT auction FROM click)",
+        "SELECT price FROM bid b WHERE EXISTS (SELECT * FROM click c JOIN click d ON c.auction = d.auction WHERE c.at = b.ts)",
+        "SELECT price, (SELECT count(*) FROM click c, click d WHERE c.auction = d.auction AND c.auction = b.auction) AS n FROM bid b",
+    ],
+)
+def test_subqueries_and_joins_in_one_query(query: str) -> None:
+    assert problems_of(from_text(f"{SOURCES}CREATE VIEW v AS {query};", name="shop")) == []

@@ -232,14 +232,14 @@ def test_clauses_and_functions_of_other_systems_are_steps(query: str, own: str) 
             "ROW_NUMBER() OVER (PARTITION BY window_start, window_end",
         ),
         (
-            "SELECT auction FROM bid EXCEPT SELECT auction FROM click",
-            "EXCEPT compares whole tables",
-            "NOT EXISTS",
+            "SELECT auction FROM bid EXCEPT ALL SELECT auction FROM click",
+            "EXCEPT ALL is not supported",
+            "EXCEPT, which has each row once",
         ),
         (
-            "SELECT auction FROM bid INTERSECT SELECT auction FROM click",
-            "INTERSECT compares whole tables",
-            "EXISTS",
+            "SELECT auction FROM bid INTERSECT SELECT auction, price FROM bid",
+            "need known columns, and as many on both sides",
+            "name the columns",
         ),
         (
             "SELECT auction FROM bid GROUP BY auction, HoppingWindow(second, 5)",

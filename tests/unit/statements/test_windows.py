@@ -248,7 +248,7 @@ def test_processing_time_in_a_window_function() -> None:
     ("query", "problem"),
     [
         (
-            "SELECT * FROM TUMBLE(TABLE bid, ts, INTERVAL '10' SECOND)",
+            "SELECT * FROM TUMBLE(TABLE bid, upper(ts), INTERVAL '10' SECOND)",
             "expected DESCRIPTOR(column) in TUMBLE",
         ),
         (

@@ -7,11 +7,13 @@ log. A missing file would therefore repeat or skip rows without an error.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headrace.checkpoints.integrity.damages import MISSING, Damage
-from headrace.checkpoints.layout import read_log_file
+from headrace.checkpoints.layout import read_log_file, read_record
+from headrace.checkpoints.sources import MODE
+from headrace.checkpoints.sources import NAME as SOURCES
 from headrace.errors import DamagedFileError
 from headrace.sealed_files import RESTORE, unseal
 
@@ -92,9 +94,24 @@ def _check_source_logs(spark: Path) -> Iterator[Damage]:
         lines = [line for number in newest for line in read_log_file(offsets / str(number))[2:]]
     except (DamagedFileError, FileNotFoundError):  # reported above
         return
+    if reads_repeatedly(spark.parent, lines):
+        return
     for source, line in enumerate(lines):
         if '"logOffset"' in line:
             yield from _check_source_log(spark / "sources" / str(source), json.loads(line)["logOffset"])
+
+
+def reads_repeatedly(query: Path, lines: Sequence[str]) -> bool:
+    """Return True if a query reads an exchange or a source more than once, as a union of selections does.
+
+    Spark then writes its offset for each time that it is read, and numbers it once, so that the place of an
+    offset is not the number of its source.
+    """
+    try:
+        names = [name for name in read_record(query, SOURCES) or {} if name != MODE]
+    except DamagedFileError:  # reported with the records of the query
+        return False
+    return bool(names) and sum('"logOffset"' in line for line in lines) > len(names)
 
 
 def _check_source_log(log: Path, last: int) -> Iterator[Damage]:

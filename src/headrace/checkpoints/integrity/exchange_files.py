@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-from headrace.checkpoints.integrity.continuity import log_numbers
+from headrace.checkpoints.integrity.continuity import log_numbers, reads_repeatedly
 from headrace.checkpoints.integrity.damages import MISSING, Damage
 from headrace.checkpoints.layout import read_log_file
 from headrace.checkpoints.sources import NAME as SOURCES
@@ -39,7 +39,10 @@ def committed_files(checkpoint: Path, exchange: Path) -> Iterator[str]:
     epochs = log_numbers(spark / "commits")
     if len(epochs) < 2:
         return
-    for source, offset in enumerate(_read_lines(spark / "offsets" / str(epochs[-2]))[2:]):
+    offsets = _read_lines(spark / "offsets" / str(epochs[-2]))[2:]
+    if reads_repeatedly(checkpoint, offsets):
+        return  # no file is removed
+    for source, offset in enumerate(offsets):
         if '"logOffset"' in offset:
             last = json.loads(offset)["logOffset"]
             yield from _logged_files(spark / "sources" / str(source), last, exchange)

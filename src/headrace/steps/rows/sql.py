@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -12,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from headrace.errors import OptionError, did_you_mean
 from headrace.sql import facts as sql_facts
 from headrace.sql.expression_check import check_query
+from headrace.sql.foreign import foreign_forms
 from headrace.sql.query_check import check_query_columns, selected_columns
 from headrace.sql.refusals import refused_forms
 from headrace.sql.shape import QueryShape, fixed_columns
@@ -27,6 +29,8 @@ from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateB
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
+
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,12 @@ class Sql(Node):
             return after
         items = [(item.alias_or_name or None, _item_text(item)) for item in select.expressions]
         return replace(after, table_key=facts.table_key, fixed=fixed_after(facts, items).fixed)
+
+    def is_refused(self, plan: Plan) -> bool:
+        """Return True if the query needs other steps than this one, or has an error."""
+        tables = (plan.facts(ref) for ref in self.inputs)
+        reads_changes = self.stateful and any(facts.change == "table" for facts in tables)
+        return reads_changes or any(True for _ in self.check(plan))
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         tables = {table: plan.facts(ref) for table, ref in self.tables}
@@ -178,8 +188,15 @@ class SqlModel(StepModel):
     )
 
     @property
+    def is_foreign(self) -> bool:
+        """True for a query with forms that Spark does not have; other steps may have them."""
+        return next(foreign_forms(self.query), None) is not None
+
+    @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that the query reads."""
+        """The tables that the query reads; all words of a query that only other steps can run."""
+        if self.is_foreign:
+            return tuple(dict.fromkeys(_WORD.findall(self.query)))
         return sql_facts.read(self.query, where="").tables
 
     def check(self) -> None:

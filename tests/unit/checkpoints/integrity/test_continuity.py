@@ -9,6 +9,7 @@ import pytest
 from tests.support.checkpoints import write_epochs, write_sealed
 
 from headrace.checkpoints.integrity.continuity import check_logs
+from headrace.checkpoints.layout import write_record
 
 
 def write_source_log(query: Path, files: list[str], *, read: int, epoch: int = 4) -> Path:
@@ -108,4 +109,14 @@ def test_damaged_file_is_found(tmp_path: Path, file: str) -> None:
 def test_older_epochs_that_are_not_read_again_do_not_matter_to_a_run(tmp_path: Path) -> None:
     write_epochs(tmp_path, started=5, committed=5)
     (tmp_path / "spark" / "offsets" / "1").write_bytes(b"")
+    assert damaged(tmp_path) == []
+
+
+def test_a_source_that_is_read_twice_has_two_offsets_and_one_log(tmp_path: Path) -> None:
+    write_epochs(tmp_path, started=5, committed=5)
+    write_source_log(tmp_path, ["0", "1"], read=1)
+    offsets = tmp_path / "spark" / "offsets" / "4"
+    write_sealed(offsets, 'v1\n{}\n{"logOffset":1}\n{"logOffset":1}\n-')
+    assert damaged(tmp_path) == ["sources/1/0", "sources/1/1"]
+    write_record(tmp_path, "sources.json", {"(modes)": [], "totals": ["rows of another query"]})
     assert damaged(tmp_path) == []

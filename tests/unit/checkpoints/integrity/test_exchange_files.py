@@ -12,6 +12,7 @@ from headrace.checkpoints.integrity.exchange_files import (
     check_exchange,
     check_listing,
     checksum,
+    committed_files,
     write_listing,
 )
 from headrace.checkpoints.layout import write_record
@@ -113,3 +114,10 @@ def test_rows_of_a_dataframe_source_are_verified(tmp_path: Path) -> None:
     (tmp_path / "_files.json").write_bytes(b"")
     (damage,) = check_listing(tmp_path)
     assert damage.file.name == "_files.json"
+
+
+def test_no_file_of_an_exchange_that_is_read_twice_is_committed(tmp_path: Path, exchange: Path) -> None:
+    running = tmp_path / "queries" / "running"
+    assert list(committed_files(running, exchange.absolute())) == ["0.parquet"]
+    write_sealed(running / "spark" / "offsets" / "0", 'v1\n{}\n{"logOffset":0}\n{"logOffset":0}')
+    assert list(committed_files(running, exchange.absolute())) == []
