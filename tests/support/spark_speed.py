@@ -25,8 +25,8 @@ def main() -> None:
 def _run(work: Path) -> None:
     (work / "in").mkdir()
     for number in range(FILES):
-        rows = ({"k": n * 7 % KEYS, "v": n, "t": (number * ROWS + n) // 1000} for n in range(ROWS))
-        (work / "in" / f"{number}.json").write_text("\n".join(map(json.dumps, rows)))
+        lines = ({"k": n * 7 % KEYS, "v": n, "t": (number * ROWS + n) // 1000} for n in range(ROWS))
+        (work / "in" / f"{number}.json").write_text("\n".join(map(json.dumps, lines)))
     pipeline = Pipeline("speed")
     source = connect.files(path=work / "in", format="json", max_files_per_batch=1)
     rows = pipeline.read("rows", source, schema="k int, v int, t bigint")
@@ -36,8 +36,8 @@ def _run(work: Path) -> None:
         "out", connect.files(path=work / "out", format="json")
     )
     pipeline.run(until="drained", checkpoint=work / "checkpoint", master="local[2]", progress=False)
-    lines = [line for file in (work / "out").glob("*.json") for line in file.read_text().splitlines()]
-    assert sum(json.loads(line)["n"] for line in lines) == FILES * ROWS
+    written = [line for file in (work / "out").glob("*.json") for line in file.read_text().splitlines()]
+    assert sum(json.loads(line)["n"] for line in written) == FILES * ROWS
 
 
 if __name__ == "__main__":
