@@ -112,7 +112,7 @@ def test_burst_scales_a_job_up_by_its_lag_and_its_end_scales_it_down_with_equal_
     monkeypatch.chdir(tmp_path)
     client.create("bursts", partitions=2)
     rule = AutoscaleRule(
-        max_executors=2, lag_above=1000, for_="1 second", cooldown="3 seconds", partitions_per_executor=1
+        max_executors=2, lag_above=1000, duration="1 second", cooldown="3 seconds", partitions_per_executor=1
     )
     settings = JobSettings(master=cluster.master, conf=CONF, autoscale=rule)
     files = {"pipeline.py": BURSTS.format(servers=client.servers).encode()}

@@ -43,15 +43,14 @@ class AutoscaleRule(BaseModel):
     (2, 4, 2, 1)
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     min_executors: int = Field(default=1, ge=1, le=100_000, description="The smallest number of executors.")
     max_executors: int = Field(ge=1, le=100_000, description="The largest number of executors.")
     lag_above: int = Field(ge=1, description="Add executors while more records than these wait.")
     lag_below: int = Field(default=0, ge=0, description="Remove executors while at most these records wait.")
-    for_: DurationText = Field(
+    duration: DurationText = Field(
         default="1 minute",
-        alias="for",
         description="How long the lag must be there before the job is scaled.",
     )
     cooldown: DurationText = Field(
@@ -86,7 +85,7 @@ class AutoscaleRule(BaseModel):
     def describe(self) -> str:
         """Return the rule in words."""
         limits = f"{self.min_executors} to {self.max_executors} executors"
-        more = f"more above a lag of {self.lag_above:,} for {self.for_}"
+        more = f"more above a lag of {self.lag_above:,} for {self.duration}"
         return f"{limits}; {more}, fewer at {self.lag_below:,} or below; {self.cooldown} between two changes"
 
 
@@ -126,7 +125,7 @@ class Autoscaler:
         direction = _direction(rule, lag)
         if direction != watch.direction:
             watch.direction, watch.since = direction, now
-        if direction is None or now - watch.since < seconds_of(rule.for_):
+        if direction is None or now - watch.since < seconds_of(rule.duration):
             return
         executors = snapshot["settings"].get("executors") or rule.min_executors
         target = rule.target(executors, direction)
@@ -134,7 +133,7 @@ class Autoscaler:
             return
         limit = f"above {rule.lag_above:,}" if direction == "up" else f"at most {rule.lag_below:,}"
         size = f"{direction} from {executors} to {target} executors"
-        reason = f"{REASON} {size}: lag {lag:,}, {limit} for {rule.for_}"
+        reason = f"{REASON} {size}: lag {lag:,}, {limit} for {rule.duration}"
         watch.since = now
         try:
             self.scale(job, target, rule.partitions(target), reason)

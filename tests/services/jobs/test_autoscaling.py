@@ -19,7 +19,7 @@ from tests.services.jobs.test_commands import Terminal
 from tests.support.waiting import wait_until
 
 SETTINGS = JobSettings(master="spark://127.0.0.1:7077")
-RULE = AutoscaleRule(max_executors=2, lag_above=100, for_="50 milliseconds", cooldown="50 milliseconds")
+RULE = AutoscaleRule(max_executors=2, lag_above=100, duration="50 milliseconds", cooldown="50 milliseconds")
 
 
 def set_lag(service: JobService, job: str, lag: int) -> None:
@@ -65,7 +65,7 @@ def test_the_command_sets_and_removes_the_rule_of_a_running_job(
     limits = ("--max", "8", "--lag-above", "1000", "--for", "5 minutes")
     assert terminal.json("autoscale", job, *limits)["state"] == "running"
     assert service.get(job).settings.autoscale == AutoscaleRule(
-        max_executors=8, lag_above=1000, for_="5 minutes"
+        max_executors=8, lag_above=1000, duration="5 minutes"
     )
     assert client.get(f"/api/v1/jobs/{job}").json()["settings"]["autoscale"]["max_executors"] == 8
     terminal.json("autoscale", job, "--off")

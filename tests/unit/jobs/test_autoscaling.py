@@ -18,7 +18,7 @@ RULE = AutoscaleRule(
     max_executors=4,
     lag_above=100,
     lag_below=10,
-    for_="10 seconds",
+    duration="10 seconds",
     cooldown="1 minute",
     partitions_per_executor=2,
 )
@@ -108,7 +108,7 @@ def test_a_job_that_cannot_be_scaled_is_logged_and_tried_again_later(
     [
         ({"max_executors": 1, "min_executors": 2}, "max_executors 1 is less than min_executors 2"),
         ({"lag_above": 10, "lag_below": 10}, "lag_below 10 is not less than lag_above 10"),
-        ({"for": "10 secunds"}, "secunds"),
+        ({"duration": "10 secunds"}, "secunds"),
     ],
 )
 def test_a_wrong_rule_is_rejected(wrong: dict[str, Any], message: str) -> None:

@@ -134,7 +134,7 @@ def autoscale(
         "min_executors": min_executors,
         "lag_above": lag_above,
         "lag_below": lag_below,
-        "for": for_,
+        "duration": for_,
         "cooldown": cooldown,
         "partitions_per_executor": partitions_per_executor,
     }
