@@ -58,7 +58,11 @@ On 4.1 the expired windows of a key range are removed one by one, because its st
 `make sparks` runs these tests in environments with each version and writes this page.
 
 """
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header")
+PYTEST = (
+    "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
+    # Older versions of pyspark leave sockets to the garbage collector.
+    "-W", "ignore::ResourceWarning", "-W", "ignore::pytest.PytestUnraisableExceptionWarning",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
