@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo check lint unit test again versions coverage bench soak proofs delivery damage docs picture pictures matrix api kernel archive scala servers clean
+.PHONY: help demo check lint unit test again versions sparks wheel coverage bench soak proofs delivery damage docs picture pictures matrix api kernel archive scala servers clean
 
 UV := $(or $(shell command -v uv),.tools/bin/uv)
 RUN := .venv/bin
@@ -17,7 +17,7 @@ test: export UV_COMPILE_BYTECODE := 1
 
 # Debian packages of servers that tests use, as command:package. Installed if the command is missing.
 SERVERS := mariadb-install-db:mariadb-server pg_ctlcluster:postgresql openssl:openssl mosquitto:mosquitto redis-server:redis-server \
-	rabbitmq-server:rabbitmq-server chromium:chromium
+	rabbitmq-server:rabbitmq-server chromium:chromium systemd-analyze:systemd
 
 # The other supported versions of Python.
 VERSIONS := 3.12 3.13
@@ -64,6 +64,13 @@ versions: kernel ## run the unit tests on the other supported versions of Python
 		then report="$$report$$version passed\n"; else report="$$report$$version failed\n"; failed=yes; fi; \
 	done; \
 	printf "$$report"; [ -z "$$failed" ]
+
+sparks: kernel ## run the tests of semantics on Spark 4.1, 4.2 and 4.3; updates the table of the documentation
+	$(RUN)/python -m tests.support.sparks run
+
+wheel: kernel ## build dist/*.whl with a kernel jar for each supported version of Spark
+	HEADRACE_BUILD_SPARKS=$$($(RUN)/python -m tests.support.sparks environments) $(RUN)/python -m hatchling build -t wheel
+	$(RUN)/python -m tests.support.sparks check-wheel
 
 coverage: kernel servers archive ## run all tests and list the lines that they do not cover
 	$(RUN)/pytest $(TESTS) --cov=headrace --cov-report=term:skip-covered

@@ -16,17 +16,18 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class KernelBuildHook(BuildHookInterface):
-    """Adds the kernel jar to the package."""
+    """Adds the kernel jars to the package."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile the kernel if it has changed, and include the jar, which git ignores."""
+        """Compile the kernel if it has changed, and include the jars, which git ignores."""
         source = Path(self.root, "src")
         _register_empty_package("headrace", source / "headrace")
         _register_empty_package("headrace.spark", source / "headrace" / "spark")
-        jar = import_module("headrace.spark.kernel_jar").ensure_kernel_jar(self.app.display_info)
-        build_data["artifacts"].append(jar.relative_to(Path(self.root).resolve()).as_posix())
+        jars = import_module("headrace.spark.kernel_jar").ensure_jars_of_wheel(self.app.display_info)
+        root = Path(self.root).resolve()
+        build_data["artifacts"] += [jar.relative_to(root).as_posix() for jar in jars]
 
 
 def _register_empty_package(name: str, path: Path) -> None:

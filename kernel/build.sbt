@@ -5,7 +5,9 @@ scalaVersion := "2.13.18"
 scalacOptions ++= Seq("-deprecation", "-feature", "-unchecked", "-Wunused:imports,locals,privates")
 
 // src/main/java declares parts of kafka-clients for the compiler only; here the real jar is used.
-Compile / unmanagedSourceDirectories := Seq((Compile / scalaSource).value)
+// Of the folders for versions of Spark, those that apply to the one in .venv.
+Compile / unmanagedSourceDirectories := Seq("scala", "scala-4.2+", "scala-4.3")
+  .map((Compile / sourceDirectory).value / _)
 Compile / unmanagedJars ++=
   ((ThisBuild / baseDirectory).value / ".." / ".venv" / "lib" ** "pyspark" / "jars" * "*.jar").classpath
 

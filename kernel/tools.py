@@ -20,7 +20,7 @@ from headrace.spark.kernel_jar import OPTIONS, ensure_kernel_jar, find_spark_hom
 
 HERE = Path(__file__).resolve().parent
 LOCK = HERE / "jars.toml"
-SOURCES = (HERE / "src" / "main" / "scala", HERE / "src" / "test" / "scala")
+SOURCES = (HERE / "src" / "main", HERE / "src" / "test" / "scala")
 JVM = ("-Xss4m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 OPENED = tuple(
     f"--add-opens=java.base/{name}=ALL-UNNAMED"

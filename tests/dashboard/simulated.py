@@ -22,6 +22,7 @@ from headrace.dashboard.feeds.base import (
     JobFigures,
     JobView,
     RuleView,
+    ScalingView,
     StepFigures,
     UserView,
 )
@@ -107,6 +108,9 @@ class SimulatedFeed:
                 columns[f"{side}/{step['name']}"] = columns[name]
         marks = [(times[points // 3], "restart")] if self._restarts(job) else []
         return ChartData({"t": list(times), **columns}, marks)
+
+    def scaling(self, job: str) -> ScalingView | None:
+        return None
 
     def attempts(self, job: str) -> Sequence[Attempt]:
         state, restarts = self.names[job][1], self._restarts(job)

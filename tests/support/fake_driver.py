@@ -28,13 +28,24 @@ def main() -> None:
     rows = 0
     while not control.exists():
         rows += 10
-        metrics = {"rows_in": rows, "rows_out": rows - 1, "lag": 5, "watermark": "2026-03-01T12:00:00.000Z"}
+        metrics = {
+            "rows_in": rows,
+            "rows_out": rows - 1,
+            "lag": _lag(directory),
+            "watermark": "2026-03-01T12:00:00.000Z",
+        }
         write_json(attempt / "status.json", {"at": time.time(), "phase": "", "metrics": metrics})
         _answer_inquiry(directory, rows)
         time.sleep(0.05)
     request = json.loads(control.read_text())["command"]
     ending = {"stop": "stopped", "drain": "drained"}[request]
     write_json(attempt / "exit.json", {"ending": ending, "at": time.time()})
+
+
+def _lag(directory: Path) -> int:
+    """Return the lag that a test has written, by default 5."""
+    file = directory / "lag"
+    return int(file.read_text()) if file.exists() else 5
 
 
 def _answer_inquiry(directory: Path, rows: int) -> None:

@@ -12,6 +12,7 @@ lock, standby        the run and the standby of the directory
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,8 @@ from headrace.checkpoints.owner import (
 from headrace.errors import DamagedFileError, OptionError
 
 _FRESH = "start over with --fresh, or choose another --checkpoint"
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""A URL, also as a `Path`, which has one slash."""
 _OLD_LAYOUT = ("queries/*/lineage", "queries/*/balance.jsonl", "handover", "kept", "sealed")
 """Paths that only version 0.1 wrote."""
 
@@ -200,5 +203,17 @@ def restoring_path(path: Path) -> Path:
 
 
 def directory_of(pipeline: str, path: str | Path | None = None) -> Path:
-    """Return the checkpoint directory of a pipeline; default: `.headrace/<pipeline>`."""
-    return Path(path) if path is not None else Path(".headrace") / pipeline
+    """Return the checkpoint directory of a pipeline; default: `.headrace/<pipeline>`.
+
+    Raises:
+        OptionError: the path is a URL.
+    """
+    if path is None:
+        return Path(".headrace") / pipeline
+    if _URL.match(str(path)):
+        raise OptionError(
+            "a checkpoint needs a file system with locks and atomic renames, not an object store",
+            where=f"checkpoint {path}",
+            hint="use a disk, a volume or a mounted share (NFS, EFS); sources and sinks can be in a store",
+        )
+    return Path(path)

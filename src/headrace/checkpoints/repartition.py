@@ -15,6 +15,7 @@ from headrace.errors import OptionError
 from headrace.spark.gateway import JavaError, java_message, java_session
 from headrace.spark.jars import jars_for
 from headrace.spark.session import open_session
+from headrace.spark.versions import REPARTITIONING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,9 +41,11 @@ def repartition(
 
     Raises:
         OptionError: there is no checkpoint, the pipeline is running or drained, or an epoch is not committed.
+        SetupError: the installed Spark cannot rewrite state.
     """
     from pyspark.errors import PySparkException
 
+    REPARTITIONING.require(str(directory))
     queries = queries_with_state(graph, directory, step)
     acquired = PipelineDirectory.acquire(graph.name, directory)
     try:

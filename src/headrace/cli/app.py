@@ -73,7 +73,7 @@ app.add_typer(jars.jars, name="jars", rich_help_panel=_INSPECT)
 app.command(rich_help_panel=_SERVICES)(serve.serve)
 app.command(hidden=True)(drive.drive)
 app.add_typer(jobs.jobs, name="jobs", rich_help_panel=_SERVICES)
-for _command in (upgrades.savepoint, upgrades.restore, upgrades.upgrade, upgrades.scale):
+for _command in (upgrades.savepoint, upgrades.restore, upgrades.upgrade, upgrades.scale, upgrades.autoscale):
     jobs.jobs.command()(_command)
 app.add_typer(users.users, name="users", rich_help_panel=_SERVICES)
 app.add_typer(cluster.cluster, name="cluster", rich_help_panel=_SERVICES)

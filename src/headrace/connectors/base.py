@@ -217,12 +217,15 @@ class Connector(Source, Sink, Table, BaseModel):
     kind: ClassVar[str]
     """The connector's name in documents and in `connect`."""
     roles: ClassVar[frozenset[Role]]
-    jars: ClassVar[tuple[str, ...]] = ()
-    """The sets of jars (`headrace jars list`) that Spark needs for it."""
     source: ClassVar[_InRole] = _InRole("source")
     """The constructor with the options of sources."""
     sink: ClassVar[_InRole] = _InRole("sink")
     """The constructor with the options of sinks."""
+
+    @property
+    def jars(self) -> tuple[str, ...]:
+        """The sets of jars (`headrace jars list`) that Spark needs for it."""
+        return ()
 
     if not TYPE_CHECKING:
 

@@ -131,6 +131,7 @@ def runs_page(request: Request, feed: FeedOf, job: ViewOfJob, attempt: int = 0) 
         shown=shown,
         checkpoints=checkpoints,
         savepoints=list_savepoints(feed.checkpoint(job.id)),
+        scaling=feed.scaling(job.id),
         state={"attempt": shown},
     )
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from headrace.connectors.base import Guarantee
 from headrace.connectors.options import seconds_of
 from headrace.durations import microseconds
+from headrace.jobs.autoscaling import AutoscaleRule
 from headrace.jobs.states import JobState
 from headrace.runtime.options import ExecutionMode, RunOptions, Until
 from headrace.spark.cluster import PARTITIONS, executor_settings
@@ -40,6 +41,9 @@ class JobSettings(BaseModel):
     executors: int | None = Field(
         default=None, ge=1, le=100_000, description="Executors, on a cluster; default: the cluster's."
     )
+    autoscale: AutoscaleRule | None = Field(
+        default=None, description="Scale the job by its lag, on a cluster; default: no."
+    )
     conf: dict[str, str] = Field(default_factory=dict, description="Spark settings.")
     pipeline: str | None = Field(default=None, description="The pipeline, if the file builds several.")
     restart_limit: int = Field(default=3, ge=0, le=1000, description="Restarts after consecutive failures.")
@@ -56,8 +60,12 @@ class JobSettings(BaseModel):
     def run_options(self, declared: RunOptions) -> RunOptions:
         """Return the options of a run: those that the file declares, overridden by these settings."""
         memory = {"spark.driver.memory": self.memory} if self.memory else {}
-        partitions = {PARTITIONS: str(self.partitions)} if self.partitions else {}
-        sizes = partitions | executor_settings(self.executors, self.conf)
+        executors, number = self.executors, self.partitions
+        if self.autoscale is not None:
+            executors = executors or self.autoscale.min_executors
+            number = number or self.autoscale.partitions(executors)
+        partitions = {PARTITIONS: str(number)} if number else {}
+        sizes = partitions | executor_settings(executors, self.conf)
         chosen: dict[str, Any] = {
             name: value
             for name in ("until", "mode", "every", "guarantee", "master")
@@ -66,6 +74,11 @@ class JobSettings(BaseModel):
         if chosen.get("until", "stopped") != "stopped":
             chosen.setdefault("every", None)  # a bounded run has no pace
         return replace(declared, **chosen, conf={**declared.conf, **memory, **self.conf, **sizes})
+
+    @property
+    def is_local(self) -> bool:
+        """True if Spark runs inside the driver process."""
+        return (self.master or self.conf.get("spark.master") or "local").startswith("local")
 
     @property
     def backoff_seconds(self) -> float:

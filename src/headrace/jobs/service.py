@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import OptionError, without_passwords
+from headrace.jobs.autoscaling import Autoscaler
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.inquiries import Inquiry, inquire
 from headrace.jobs.model import Job
@@ -29,6 +30,7 @@ from headrace.jobs.store.jobs import JobStore
 from headrace.jobs.store.schema import create_tables
 from headrace.jobs.submission import Submission
 from headrace.jobs.supervisor import DRIVER, Loop, Supervisor
+from headrace.jobs.upgrades import JobUpgrades
 from headrace.metrics.alerts.rules import AlertSettings
 
 PERIOD = 0.5
@@ -90,8 +92,10 @@ class JobService:
         self._loops = [
             Loop("supervisor", period, self._supervisor.advance),
             Loop("ticks", TICK_SECONDS, lambda: self._reporter.tick(self.store.all_jobs())),
+            Loop("autoscaling", period, self._autoscale),
             Loop("audit", AUDIT_SECONDS, self.audit.clean),
         ]
+        self._autoscaler = Autoscaler(JobUpgrades(self).scale_by_rule, self.store.last_start)
 
     @property
     def lock(self) -> threading.RLock:
@@ -179,18 +183,18 @@ class JobService:
                 raise self._conflict(current, "killed")
             return self._supervisor.kill(current)
 
-    def restart(self, job: str) -> Job:
+    def restart(self, job: str, reason: str = "restarted by request") -> Job:
         """Start a job again from its checkpoint; a running one is stopped gracefully first."""
         with self.lock:
             current = self.store.get(job)
             if current.state is JobState.RUNNING:
                 self.directory(job).request("stop")
-                return self.store.move(current, JobState.RESTARTING, "restarted by request", failures=0)
+                return self.store.move(current, JobState.RESTARTING, reason, failures=0)
             if self._is_waiting(current):
                 return self.store.change(current, next_start=None, failures=0)
             if current.state in (JobState.STOPPED, JobState.FAILED, JobState.KILLED):
                 self.store.change(current, failures=0)
-                return self._supervisor.start(self.store.get(job), "restarted by request")
+                return self._supervisor.start(self.store.get(job), reason)
             raise self._conflict(current, "restarted")
 
     def clone(self, job: str, owner: str = "") -> Job:
@@ -241,6 +245,11 @@ class JobService:
     def snapshot(self, job: Job) -> dict[str, Any]:
         """Return a job with the metrics of its last tick, as one document."""
         return self._reporter.snapshot(job)
+
+    def _autoscale(self) -> None:
+        """Scale the jobs that have a rule for it."""
+        jobs = [job for job in self.store.active() if job.settings.autoscale is not None]
+        self._autoscaler.observe(list(map(self.snapshot, jobs)))
 
     def _read_files(self, directory: JobDirectory) -> dict[str, bytes]:
         """Return the submitted files, without files that the job has written to the same directory."""

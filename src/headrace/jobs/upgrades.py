@@ -26,11 +26,13 @@ from headrace.checkpoints.savepoints import (
     restore_savepoint,
 )
 from headrace.errors import OptionError
+from headrace.jobs.autoscaling import AutoscaleRule
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.security.documents import apply_defaults, check_memory, check_submission
 from headrace.jobs.states import ENDED, ConflictError, JobState
 from headrace.jobs.submission import Submission
+from headrace.spark.versions import REPARTITIONING
 
 if TYPE_CHECKING:
     from headrace.jobs.service import JobService
@@ -91,7 +93,14 @@ class JobUpgrades:
 
         return self._while_stopped(job, act, start=True), next(iter(saved), None)
 
-    def scale(self, job: str, *, partitions: int | None = None, executors: int | None = None) -> Job:
+    def scale(
+        self,
+        job: str,
+        *,
+        partitions: int | None = None,
+        executors: int | None = None,
+        reason: str = "scaled by request",
+    ) -> Job:
         """Change the numbers of state partitions and executors; a running job is restarted.
 
         The driver of the next attempt rewrites the state before it starts the queries.
@@ -108,7 +117,25 @@ class JobUpgrades:
             settings = {**current.settings.model_dump(), **changes}
             self._change(current, current.file, current.version, settings)
             if current.state is JobState.RUNNING:
-                return self._service.restart(job)
+                return self._service.restart(job, reason)
+            return self._service.get(job)
+
+    def scale_by_rule(self, job: str, executors: int, partitions: int | None, reason: str) -> None:
+        """Scale a job because its rule applies; a job that is no longer running is left as it is."""
+        with self._service.lock:
+            if self._service.get(job).state is JobState.RUNNING:
+                self.scale(job, partitions=partitions, executors=executors, reason=reason)
+
+    def autoscale(self, job: str, rule: AutoscaleRule | None) -> Job:
+        """Set the rule that scales a job by its lag, or remove it; the job continues to run.
+
+        Raises:
+            OptionError: the job is local.
+        """
+        with self._service.lock:
+            current = self._service.get(job)
+            settings = {**current.settings.model_dump(), "autoscale": rule and rule.model_dump()}
+            self._change(current, current.file, current.version, settings)
             return self._service.get(job)
 
     def restore(self, job: str, name: str) -> Job:
@@ -238,7 +265,9 @@ def _check_scaling(job: Job, changes: Mapping[str, int]) -> None:
         raise ConflictError(f"a job that is {job.state} cannot be scaled", where=f"job {job.id}")
     if not changes:
         raise OptionError("expected `partitions`, `executors` or both", where="scale")
-    if "executors" in changes and (job.settings.master or "local").startswith("local"):
+    if "partitions" in changes:
+        REPARTITIONING.require("scale")
+    if "executors" in changes and job.settings.is_local:
         hint = "submit the job with --master, or scale its partitions only"
         raise OptionError("a local job has no executors", where="executors", hint=hint)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.spark.cache import cache_directory
 from headrace.spark.java import Java
-from headrace.spark.kernel_jar import JAR
+from headrace.spark.kernel_jar import installed_jar
 
 RECORD = "-XX:ArchiveClassesAtExit="
 """The Java option that writes an archive when the JVM exits."""
@@ -20,7 +20,7 @@ MAX_ARCHIVES = 3
 
 def archive_path(java: Java, spark_home: Path) -> Path:
     """Return the path of the archive for this Java, Spark and kernel; the file may not exist."""
-    jars = [JAR, *sorted((spark_home / "jars").glob("*.jar"))]
+    jars = [installed_jar(), *sorted((spark_home / "jars").glob("*.jar"))]
     parts = [str(java.home), *map(_identity, [java.executable, *jars])]
     return _directory() / f"{hashlib.sha256(' '.join(map(str, parts)).encode()).hexdigest()[:16]}.jsa"
 

@@ -25,6 +25,8 @@ from urllib.request import Request
 from headrace.errors import HeadraceError, OptionError, SetupError, did_you_mean
 from headrace.spark.cache import cache_directory
 from headrace.spark.download import Download, Watcher, download, open_url, silent
+from headrace.spark.kernel_jar import find_spark_home
+from headrace.spark.versions import Feature
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 LOCK = Path(__file__).with_name("jars.toml")
@@ -62,6 +64,15 @@ class JarSet:
     name: str
     about: str
     jars: tuple[Jar, ...]
+    spark: str = ""
+    """The version of Spark that it needs; empty for any."""
+    unless: str = ""
+    """A pattern of jars of Spark that make it superfluous."""
+
+    @property
+    def is_needed(self) -> bool:
+        """False if Spark has jars of its own, as on some clusters."""
+        return not self.unless or not any((find_spark_home() / "jars").glob(self.unless))
 
     @property
     def size(self) -> int:
@@ -81,11 +92,11 @@ def jar_sets(lock: Path = LOCK) -> Mapping[str, JarSet]:
     """Return all sets of the lock file by name.
 
     >>> sorted(jar_sets())
-    ['kafka', 'kafka-broker']
+    ['kafka', 'kafka-broker', 's3']
     """
     tables = tomllib.loads(lock.read_text())
     return {
-        name: JarSet(name, table["about"], tuple(Jar(**jar) for jar in table["jars"]))
+        name: JarSet(**{**table, "name": name, "jars": tuple(Jar(**jar) for jar in table["jars"])})
         for name, table in tables.items()
     }
 
@@ -142,10 +153,18 @@ class NeedsJars(Protocol):
 
 
 def jars_for(connectors: Iterable[NeedsJars]) -> tuple[Path, ...]:
-    """Return the jars that Spark needs for these connectors; download missing ones."""
-    names = dict.fromkeys(name for connector in connectors for name in connector.jars)
+    """Return the jars that Spark needs for these connectors; download missing ones.
+
+    Raises:
+        SetupError: a download failed, or the jars do not fit the installed Spark.
+    """
+    required = dict.fromkeys(name for connector in connectors for name in connector.jars)
+    names = [name for name in required if jar_set(name).is_needed]
     if not names:
         return ()
+    for name in names:
+        if since := jar_set(name).spark:
+            Feature(f"the set of jars `{name}`", since).require("jars")
     from headrace.spark.download_progress import progress
 
     with progress("jars") as watch:

@@ -1,10 +1,13 @@
-"""Compile the Scala sources of the kernel into a jar.
+"""Compile the Scala sources of the kernel into a jar for each minor version of Spark.
 
 Uses the Scala compiler in Spark's jars, so that only a Java runtime is required. The jar contains a digest of
 its inputs (sources, compiler options, Spark version) and is compiled again when the digest changes. Called by
 the build hook of the wheel, by `make kernel` (`python -m headrace.spark.kernel_jar`) and, in a source
 checkout, by `open_session`. Imports only the standard library, because the build hook runs before
 dependencies are installed.
+
+A wheel has one jar for each version in `SUPPORTED`, and a session uses that of the installed Spark. Sources
+for some versions only are in folders beside `scala`: `scala-4.1` for 4.1, `scala-4.2+` for 4.2 and later.
 """
 
 from __future__ import annotations
@@ -14,13 +17,14 @@ import hashlib
 import importlib.util
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from headrace.errors import SetupError
@@ -28,10 +32,15 @@ from headrace.spark.cache import locked, replace_atomically
 from headrace.spark.java import find_java
 
 PACKAGE = Path(__file__).resolve().parents[1]
-JAR = PACKAGE / "jars" / "headrace-kernel.jar"
+JARS = PACKAGE / "jars"
+SUPPORTED = ("4.1", "4.2", "4.3")
+"""The minor versions of Spark that the kernel compiles for."""
+SPARKS = "HEADRACE_BUILD_SPARKS"
+"""The variable with directories of other pyspark packages that a wheel gets a jar for, joined with `:`."""
 PROPERTIES = "META-INF/headrace-kernel.properties"
 OPTIONS = ("-deprecation", "-feature", "-unchecked", "-Wunused:imports,locals,privates", "-encoding", "utf8")
 
+_FOLDER = re.compile(r"scala-(\d+)\.(\d+)(\+?)")
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a constant timestamp, so that builds are reproducible
 
 
@@ -44,11 +53,20 @@ class KernelSources:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        return tuple(sorted(file for file in self.root.rglob("*") if file.suffix in (".scala", ".java")))
+        files = (file for file in self.root.rglob("*") if file.suffix in (".scala", ".java"))
+        return tuple(sorted(file for file in files if self._applies(file)))
 
     @property
     def spark_version(self) -> str:
         return spark_version(self.spark_home)
+
+    def _applies(self, file: Path) -> bool:
+        """Return False for a file in the folder of another Spark version."""
+        folder = _FOLDER.fullmatch(file.relative_to(self.root).parts[0])
+        if folder is None:
+            return True
+        version, wanted = _numbers(self.spark_version), (int(folder[1]), int(folder[2]))
+        return version == wanted or (folder[3] == "+" and version > wanted)
 
     @property
     def digest(self) -> str:
@@ -92,7 +110,49 @@ def spark_version(spark_home: Path) -> str:
     )
 
 
-def read_properties(jar: Path = JAR) -> dict[str, str]:
+def minor_version(version: str) -> str:
+    """Return the version without its last number.
+
+    >>> minor_version("4.3.0")
+    '4.3'
+    """
+    return ".".join(map(str, _numbers(version)))
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def jar_path(version: str) -> Path:
+    """Return the path of the kernel jar for a Spark version; the file may not exist."""
+    return JARS / f"headrace-kernel-{minor_version(version)}.jar"
+
+
+def installed_jar() -> Path:
+    """Return the path of the kernel jar for the installed Spark; the file may not exist.
+
+    Raises:
+        SetupError: pyspark is missing, or its version is not supported.
+    """
+    version = spark_version(find_spark_home())
+    if minor_version(version) not in SUPPORTED:
+        raise SetupError(
+            f"Spark {version} is not supported, but {', '.join(SUPPORTED[:-1])} and {SUPPORTED[-1]} are",
+            where="spark",
+            hint=f"pip install 'pyspark~={SUPPORTED[-1]}.0'",
+        )
+    return jar_path(version)
+
+
+def __getattr__(name: str) -> Path:
+    """Return the path of the jar for the installed Spark as `JAR`, for scripts."""
+    if name == "JAR":
+        return installed_jar()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def read_properties(jar: Path) -> dict[str, str]:
     """Return the build properties of a jar (`digest`, `spark`); empty if there is no jar."""
     try:
         with zipfile.ZipFile(jar) as archive:
@@ -113,14 +173,28 @@ def ensure_kernel_jar(report: Callable[[str], None], *, force: bool = False, str
     Raises:
         SetupError: the jar is missing and there are no sources, or the sources do not compile.
     """
-    sources = checkout_sources()
+    jar, sources = installed_jar(), checkout_sources()
     if sources is not None:
-        return build(sources, JAR, report, force=force, strict=strict)
-    if not JAR.is_file():
+        return build(sources, jar, report, force=force, strict=strict)
+    if not jar.is_file():
         raise SetupError(
-            f"the kernel is missing: {JAR}", where="kernel", hint="pip install --force-reinstall headrace"
+            f"the kernel is missing: {jar}", where="kernel", hint="pip install --force-reinstall headrace"
         )
-    return JAR
+    return jar
+
+
+def ensure_jars_of_wheel(report: Callable[[str], None]) -> tuple[Path, ...]:
+    """Compile the jar for the installed Spark and those that `HEADRACE_BUILD_SPARKS` lists.
+
+    Raises:
+        SetupError: a directory has no Spark, or the sources do not compile.
+    """
+    jars = [ensure_kernel_jar(report)]
+    others = filter(None, os.environ.get(SPARKS, "").split(os.pathsep))
+    if sources := checkout_sources():
+        for home in map(Path, others):
+            jars.append(build(replace(sources, spark_home=home), jar_path(spark_version(home)), report))
+    return tuple(dict.fromkeys(jars))
 
 
 def build(

@@ -23,7 +23,7 @@ from headrace.spark.cluster import (
 )
 from headrace.spark.gateway import JavaError, has_class, java_session, kernel, system_property
 from headrace.spark.java import java_options, require_safe_java
-from headrace.spark.kernel_jar import ensure_kernel_jar, read_properties
+from headrace.spark.kernel_jar import ensure_kernel_jar, minor_version, read_properties
 from headrace.spark.launch import DRIVER_OPTIONS, active_session, cores, start, submitted_settings
 from headrace.spark.package_archive import build_archive
 
@@ -220,11 +220,11 @@ def _verify_kernel(session: SparkSession, jar: Path) -> None:
             where="session",
             hint=f"let Headrace start it, or set spark.jars and spark.driver.extraClassPath to {jar}",
         )
-    if version.builtFor() != version.runsOn():
+    if minor_version(version.builtFor()) != minor_version(version.runsOn()):
         raise SetupError(
             f"the kernel was compiled for Spark {version.builtFor()}, this is Spark {version.runsOn()}",
             where="session",
-            hint=f"pip install pyspark=={version.builtFor()}",
+            hint=f"the driver needs the version of the cluster: pip install pyspark=={version.runsOn()}",
         )
     if version.digest() != read_properties(jar).get("digest"):
         raise SetupError(

@@ -60,6 +60,7 @@ BODIES = {
     "savepoint": {"name": "first"},
     "restore": {"name": "first"},
     "scale": {"partitions": 2},
+    "autoscale": {"rule": None},
     "upgrade": {"document": DOCUMENT},
     "users": {"name": "eve", "password": "a long password", "role": "admin"},
     "silences": {"seconds": 60},

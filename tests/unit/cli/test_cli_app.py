@@ -151,7 +151,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command_quietly(here: Path) -> N
         ("headrace run x.py --guarantee at_", {"at_most_once", "at_least_once"}),
         ("headrace new x --template w", {"word_count"}),
         ("headrace connectors so", {"socket"}),
-        ("headrace jars fetch ", {"kafka", "kafka-broker"}),
+        ("headrace jars fetch ", {"kafka", "kafka-broker", "s3"}),
     ],
 )
 def test_the_shell_completes_commands_and_values(call: Call, typed: str, offered: set[str]) -> None:

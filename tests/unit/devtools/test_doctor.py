@@ -53,27 +53,24 @@ def test_a_java_that_was_passed_over_is_reported(monkeypatch: pytest.MonkeyPatch
     assert f"skipped JAVA_HOME: {tmp_path}/bin/java is not an executable file" in find_by_name("java").fact
 
 
-def test_a_kernel_for_another_spark_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
-    monkeypatch.setattr(kernel_jar, "read_properties", lambda: {"digest": "abc", "spark": "4.2.0"})
-    check = find_by_name("kernel")
-    assert check.status == "missing"
-    assert check.fact.startswith("compiled for Spark 4.2.0, installed is 4.")
-    assert check.fix == "pip install pyspark==4.2.0"
+def test_a_spark_that_the_kernel_does_not_support_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_jar, "spark_version", lambda home: "4.0.5")
+    fact = "Spark 4.0.5 is not supported, but 4.1, 4.2 and 4.3 are"
+    assert find_by_name("spark") == Check("spark", "missing", fact, "pip install 'pyspark~=4.3.0'")
 
 
 def test_a_stale_kernel_of_a_checkout_mends_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_jar, "read_properties", lambda: {"digest": "old", "spark": "4.3.0"})
+    monkeypatch.setattr(kernel_jar, "read_properties", lambda jar: {"digest": "old", "spark": "4.3.0"})
     assert find_by_name("kernel") == Check(
         "kernel", "optional", "stale; the next session compiles it", "make kernel"
     )
-    monkeypatch.setattr(kernel_jar, "read_properties", dict)
+    monkeypatch.setattr(kernel_jar, "read_properties", lambda jar: {})
     assert find_by_name("kernel").fact == "not compiled; the next session compiles it"
 
 
 def test_a_missing_jar_of_an_installed_package_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
-    monkeypatch.setattr(kernel_jar, "read_properties", dict)
+    monkeypatch.setattr(kernel_jar, "read_properties", lambda jar: {})
     fix = "pip install --force-reinstall headrace"
     assert find_by_name("kernel") == Check("kernel", "missing", "the jar is missing", fix)
 

@@ -193,7 +193,7 @@ def test_an_unknown_set_names_the_nearest() -> None:
         jars.fetch("kafak")
     assert (
         str(caught.value)
-        == "jars: unknown jar set 'kafak'\n  hint: did you mean `kafka`? Known: kafka, kafka-broker"
+        == "jars: unknown jar set 'kafak'\n  hint: did you mean `kafka`? Known: kafka, kafka-broker, s3"
     )
 
 

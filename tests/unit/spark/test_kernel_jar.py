@@ -87,11 +87,12 @@ def test_an_installed_package_without_its_jar_states_how_to_mend_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(kernel_jar, "checkout_sources", lambda: None)
-    monkeypatch.setattr(kernel_jar, "JAR", tmp_path / "gone.jar")
+    monkeypatch.setattr(kernel_jar, "JARS", tmp_path)
+    monkeypatch.setattr(kernel_jar, "spark_version", lambda home: "4.2.1")
     with pytest.raises(SetupError) as caught:
         ensure_kernel_jar(silent)
     assert str(caught.value) == (
-        f"kernel: the kernel is missing: {tmp_path}/gone.jar\n  hint: pip install --force-reinstall headrace"
+        f"kernel: the kernel is missing: {tmp_path}/headrace-kernel-4.2.jar\n  hint: pip install --force-reinstall headrace"
     )
 
 

@@ -107,6 +107,10 @@ class Files(Connector):
             return self
         return self.model_copy(update={"format": chosen})
 
+    @property
+    def jars(self) -> tuple[str, ...]:
+        return ("s3",) if str(self.path).startswith("s3a://") else ()
+
     def target(self) -> str | None:
         path = str(self.path)
         return f"the directory {path if '://' in path else Path(path).absolute()}"

@@ -1,8 +1,8 @@
 """The file system operations of the files sink, for local disks and for Hadoop file systems.
 
 The commit of an epoch relies on `create`, which creates a file with all of its content unless the name
-exists: of two processes that try, one succeeds. Local disks do this with a hard link; other file systems
-through the checkpoint file manager of Spark, which has the same requirement.
+exists: of two processes that try, one succeeds. Local disks do this with a hard link, S3 with a conditional
+write; other file systems through the checkpoint file manager of Spark, which has the same requirement.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import uuid
 from pathlib import Path
 from typing import Any, Protocol
 
-from headrace.spark.gateway import java_session, jvm
+from headrace.spark.gateway import JavaError, java_causes, java_session, jvm
+
+_CONDITIONAL = "fs.option.create.conditional.overwrite"
+"""Hadoop's option for `If-None-Match: *`."""
 
 
 class Store(Protocol):
@@ -144,6 +147,8 @@ class HadoopStore:
             stream.close()
 
     def create(self, path: str, content: bytes) -> bool:
+        if path.startswith("s3a://"):
+            return self._create_object(path, content)
         self._files.mkdirs(self._path(path).getParent())
         stream = self._manager.createAtomic(self._path(path), False)
         try:
@@ -152,6 +157,19 @@ class HadoopStore:
         except Exception as error:  # the class of the exception depends on the file system
             stream.cancel()
             if "AlreadyExistsException" in str(error):
+                return False
+            raise
+        return True
+
+    def _create_object(self, path: str, content: bytes) -> bool:
+        """Create an object with a conditional write: S3 has no rename that fails if the name exists."""
+        builder = self._files.createFile(self._path(path))
+        stream = builder.overwrite(False).recursive().must(_CONDITIONAL, True).build()
+        try:
+            stream.write(content)
+            stream.close()
+        except JavaError as error:
+            if any("StatusCode: 412" in f"{name} {text}" for name, text in java_causes(error)):
                 return False
             raise
         return True

@@ -101,6 +101,15 @@ class JobView:
 
 
 @dataclass(frozen=True)
+class ScalingView:
+    """The rule that scales a job by its lag, in words, and the changes of its size, newest first."""
+
+    rule: str
+    executors: int | None
+    changes: Sequence[tuple[float, str]]
+
+
+@dataclass(frozen=True)
 class AlertView:
     """One alert: firing until `resolved` is set."""
 
@@ -181,6 +190,9 @@ class Feed(Protocol):
 
     def attempts(self, job: str) -> Sequence[Attempt]:
         """Return the attempts, newest first."""
+
+    def scaling(self, job: str) -> ScalingView | None:
+        """Return how a job is scaled; None for a job that never was, and has no rule."""
 
     def log_file(self, job: str, attempt: int) -> Path:
         """Return the file with the output of an attempt."""

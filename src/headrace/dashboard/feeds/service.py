@@ -17,11 +17,13 @@ from headrace.dashboard.feeds.base import (
     JobFigures,
     JobView,
     RuleView,
+    ScalingView,
     Severity,
     StepFigures,
     UserView,
 )
 from headrace.dashboard.feeds.series import SPARK_SECONDS, columns_of, sparkline_of
+from headrace.jobs.autoscaling import REASON
 from headrace.jobs.inquiries import Inquiry
 from headrace.jobs.model import Attempt, Job
 from headrace.jobs.security.policy import Policy
@@ -93,6 +95,19 @@ class ServiceFeed:
     def attempts(self, job: str) -> Sequence[Attempt]:
         """Return the attempts, newest first."""
         return self._service.store.attempts(job)[::-1]
+
+    def scaling(self, job: str) -> ScalingView | None:
+        """Return the rule of a job and the changes of its size."""
+        settings = self._service.get(job).settings
+        changes = [
+            (each["at"], each["reason"])
+            for each in reversed(self._service.store.transitions(job))
+            if each["reason"].startswith(REASON)
+        ]
+        if settings.autoscale is None and not changes:
+            return None
+        rule = settings.autoscale.describe() if settings.autoscale is not None else ""
+        return ScalingView(rule, settings.executors, changes)
 
     def log_file(self, job: str, attempt: int) -> Path:
         """Return the file with the output of an attempt."""

@@ -12,6 +12,7 @@ from headrace.checkpoints.savepoints import list_savepoints
 from headrace.jobs.api.access import Operator, OwnJob, Service, ViewedJob
 from headrace.jobs.api.jobs import ERRORS, SUBMIT_BODY, read_submission
 from headrace.jobs.api.models import Created
+from headrace.jobs.autoscaling import AutoscaleRule
 from headrace.jobs.upgrades import JobUpgrades
 
 router = APIRouter(prefix="/api/v1/jobs", tags=["jobs"], responses=ERRORS)
@@ -32,6 +33,14 @@ class ScaleRequest(BaseModel):
 
     partitions: int | None = Field(default=None, ge=1, le=100_000, description="Partitions of the state.")
     executors: int | None = Field(default=None, ge=1, le=100_000, description="Executors, on a cluster.")
+
+
+class AutoscaleRequest(BaseModel):
+    """The rule that scales a job by its lag."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rule: AutoscaleRule | None = Field(description="The rule; null removes it.")
 
 
 class SavepointModel(BaseModel):
@@ -81,6 +90,12 @@ def scale(job: OwnJob, body: ScaleRequest, service: Service) -> Created:
     """Rewrite the state in another number of partitions; a running job is restarted gracefully."""
     scaled = JobUpgrades(service).scale(job, partitions=body.partitions, executors=body.executors)
     return Created.of(scaled)
+
+
+@router.post("/{job}/autoscale")
+def autoscale(job: OwnJob, body: AutoscaleRequest, service: Service) -> Created:
+    """Set or remove the rule that scales the job by its lag; the job continues to run."""
+    return Created.of(JobUpgrades(service).autoscale(job, body.rule))
 
 
 @router.post("/{job}/upgrade", openapi_extra={"requestBody": SUBMIT_BODY})

@@ -74,13 +74,21 @@ def check_master(settings: JobSettings, policy: Policy) -> None:
 
 
 def apply_defaults(settings: JobSettings, policy: Policy) -> JobSettings:
-    """Return settings in which the memory limit and the master of the service are the defaults."""
+    """Return settings in which the memory limit and the master of the service are the defaults.
+
+    Raises:
+        OptionError: a local job is to be scaled by its lag.
+    """
     defaults = {}
     if policy.memory_limit and not settings.memory and "spark.driver.memory" not in settings.conf:
         defaults["memory"] = policy.memory_limit
     if policy.master and not settings.master and "spark.master" not in settings.conf:
         defaults["master"] = policy.master
-    return settings.model_copy(update=defaults)
+    complete = settings.model_copy(update=defaults)
+    if complete.autoscale is not None and complete.is_local:
+        hint = "submit the job with --master"
+        raise OptionError("a local job has no executors", where="autoscale", hint=hint)
+    return complete
 
 
 def hide_secrets(conf: Mapping[str, str]) -> dict[str, str]:

@@ -92,6 +92,12 @@ class JobStore:
         query = "SELECT at, before, after, reason FROM transitions WHERE job = ? ORDER BY at"
         return self._database.rows(query, (job,))
 
+    def last_start(self, job: str) -> float:
+        """Return the time at which a job last began to run; 0 if it never did."""
+        query = "SELECT MAX(at) AS at FROM transitions WHERE job = ? AND after = ?"
+        rows = self._database.rows(query, (job, str(JobState.RUNNING)))
+        return float(rows[0]["at"] or 0)
+
     def _update(self, job: Job, expected: JobState) -> bool:
         row = _row(job)
         columns = ", ".join(f"{name} = ?" for name in row)

@@ -30,6 +30,7 @@ from headrace.runtime.queries.signatures import sign_state
 from headrace.runtime.real_time.records import build_records, kafka_of, producer_options
 from headrace.runtime.real_time.settings import tune_sources
 from headrace.runtime.threads import start_thread
+from headrace.spark.versions import REAL_TIME, REAL_TIME_STATE
 from headrace.steps.endpoints.sink import Sink
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ REPORT_DELAY = 1.0
 
 
 def check_plan(graph: Graph, guarantee: Guarantee | None = None) -> None:
-    """Reject a plan that cannot run in real-time mode.
+    """Reject a plan that cannot run in real-time mode, or not with the installed Spark.
 
     Raises:
         PlanError: lists each step and reason.
@@ -57,6 +58,11 @@ def check_plan(graph: Graph, guarantee: Guarantee | None = None) -> None:
         for node in graph
         for reason in real_time_of(graph, node, queries, python=node.tier(graph).python).blocked
     ]
+    if problem := REAL_TIME.problem(f"pipeline `{graph.name}`"):
+        problems.append(problem)
+    else:
+        stateful = (graph.where(node) for node in graph if node.stateful)
+        problems += filter(None, map(REAL_TIME_STATE.problem, stateful))
     if guarantee == "exactly_once":
         what = "exactly_once is required, but real-time mode writes to Kafka at least once"
         problems.append(Problem("guarantee", what, "require at_least_once, or leave out --real-time"))

@@ -1,4 +1,4 @@
-"""`headrace jobs savepoint`, `upgrade`, `restore` and `scale`."""
+"""`headrace jobs savepoint`, `upgrade`, `restore`, `scale` and `autoscale`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from headrace.cli.commands.service.jobs import JobId, Url
 from headrace.cli.commands.service.listing import show_state
 from headrace.cli.options import AsJson, PipelineFile, check_file
 from headrace.cli.terminal.output import print_message
+from headrace.errors import OptionError
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="The savepoint, such as before-v2.")]
 
@@ -87,3 +88,57 @@ def scale(
     numbers = {"partitions": partitions, "executors": executors}
     body = {name: number for name, number in numbers.items() if number is not None}
     show_state(Client(url).post(f"/jobs/{job}/scale", json=body), json)
+
+
+def autoscale(
+    job: JobId,
+    *,
+    max_executors: Annotated[
+        int | None, typer.Option("--max", metavar="M", min=1, help="The largest number of executors.")
+    ] = None,
+    min_executors: Annotated[
+        int | None, typer.Option("--min", metavar="M", min=1, help="The smallest number; default: 1.")
+    ] = None,
+    lag_above: Annotated[
+        int | None, typer.Option(metavar="RECORDS", min=1, help="Add executors above this lag.")
+    ] = None,
+    lag_below: Annotated[
+        int | None,
+        typer.Option(metavar="RECORDS", min=0, help="Remove executors up to this lag; default: 0."),
+    ] = None,
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="DURATION", help="How long; default: 1 minute.")
+    ] = None,
+    cooldown: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Between two changes; default: 5 minutes.")
+    ] = None,
+    partitions_per_executor: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Rewrite the state in N partitions per executor.")
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Remove the rule.")] = False,
+    json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Scale a job on a cluster by its lag: twice the executors above one limit, half of them at another.
+
+    The rule applies from now on; a change restarts the job gracefully. Without a rule, `scale` changes
+    the numbers once.
+
+    For example:
+
+    - `headrace jobs autoscale 3f2a9c01b7de --max 8 --lag-above 1000000 --lag-below 10000`
+    - `headrace jobs autoscale 3f2a9c01b7de --off`
+    """
+    parts = {
+        "max_executors": max_executors,
+        "min_executors": min_executors,
+        "lag_above": lag_above,
+        "lag_below": lag_below,
+        "duration": for_,
+        "cooldown": cooldown,
+        "partitions_per_executor": partitions_per_executor,
+    }
+    rule = {name: value for name, value in parts.items() if value is not None}
+    if off == bool(rule):
+        raise OptionError("expected --max and --lag-above, or --off", where="autoscale")
+    show_state(Client(url).post(f"/jobs/{job}/autoscale", json={"rule": rule or None}), json)

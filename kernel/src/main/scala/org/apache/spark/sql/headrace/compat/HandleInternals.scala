@@ -47,15 +47,3 @@ trait DueKeys {
   /** Iterates keys and their times up to `until`. */
   def timersUntil(until: Long): Iterator[(Any, Long)]
 }
-
-/** Timers whose keys come from a [[DueKeys]]. */
-final class DueKeyTimers(store: StateStore, time: TimeMode, keys: ExpressionEncoder[Any], dueKeys: DueKeys)
-    extends TimerStateImpl(store, time, keys) {
-  override def getExpiredTimers(until: Long, since: Option[Long]): Iterator[(Any, Long)] = dueKeys
-    .timersUntil(until)
-  override private[sql] def getExpiredTimersReusable(until: Long): Iterator[(Any, Long)] = dueKeys
-    .timersUntil(until)
-  override def listTimers(): Iterator[Long] = Iterator.empty
-  override def registerTimer(millis: Long): Unit = ()
-  override def deleteTimer(millis: Long): Unit = ()
-}

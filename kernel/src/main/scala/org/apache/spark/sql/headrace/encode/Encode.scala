@@ -4,10 +4,10 @@ import java.util.{Collections, WeakHashMap}
 
 import org.apache.spark.SparkException
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.analysis.FunctionRegistry
 import org.apache.spark.sql.catalyst.analysis.FunctionRegistry.FunctionBuilder
 import org.apache.spark.sql.catalyst.expressions.codegen.{CodegenContext, ExprCode}
 import org.apache.spark.sql.catalyst.expressions.{Expression, ExpressionInfo, UnaryExpression}
+import org.apache.spark.sql.headrace.compat.SparkApi
 import org.apache.spark.sql.types.{BinaryType, DataType, StructType}
 import org.apache.spark.sql.{classic, SparkSession, SparkSessionExtensions}
 
@@ -50,7 +50,7 @@ object RecordEncoder {
 final class EncodeFailure(path: String, what: String) extends SparkException(s"column `$path`: $what")
 
 object Encode {
-  private val Name = FunctionRegistry.builtinFunctionIdentifier("headrace_encode")
+  private val Name = SparkApi.builtinFunction("headrace_encode")
   private val info = new ExpressionInfo(classOf[Encode].getName, Name.funcName)
   private val builder: FunctionBuilder = { case Seq(format, options, row) =>
     Encode(row, format.eval().toString, options.eval().toString)

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.optimizer.ReplaceExpressions
 import org.apache.spark.sql.catalyst.plans.logical.{Aggregate, LocalRelation, LogicalPlan, Project}
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.headrace.compat.SparkApi
 import org.apache.spark.sql.headrace.operators.{Aggregates, OperatorPlan}
 import org.apache.spark.sql.types.{DataType, IntegerType, StructField}
 
@@ -177,7 +178,7 @@ object OverFunctions {
   private def offsetOf(session: SparkSession, frame: LogicalPlan, call: Expression): Shifted = {
     val f = call.asInstanceOf[UnresolvedFunction]
     val name = nameOf(f).get
-    if (f.ignoreNulls.contains(true)) refuse(s"$name does not support IGNORE NULLS", "filter the rows before")
+    if (SparkApi.ignoresNulls(f)) refuse(s"$name does not support IGNORE NULLS", "filter the rows before")
     if (f.arguments.isEmpty || f.arguments.size > 3) {
       refuse(s"$name has the arguments value, rows, default", s"such as $name(price, 1, 0)")
     }

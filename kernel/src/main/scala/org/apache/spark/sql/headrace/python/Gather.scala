@@ -1,7 +1,6 @@
 package org.apache.spark.sql.headrace.python
 
 import org.apache.spark.JobArtifactSet
-import org.apache.spark.api.python.{ChainedPythonFunctions, PythonEvalType}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
@@ -9,8 +8,9 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.plans.physical.{Distribution, Partitioning}
 import org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes
 import org.apache.spark.sql.execution.{SparkPlan, UnaryExecNode}
-import org.apache.spark.sql.execution.python.{ArrowPythonRunner, MapInBatchEvaluatorFactory, PythonSQLMetrics}
+import org.apache.spark.sql.execution.python.{MapInBatchEvaluatorFactory, PythonSQLMetrics}
 import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorPartitioning
+import org.apache.spark.sql.headrace.compat.SparkApi
 import org.apache.spark.sql.headrace.operators.PlannedNode
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
@@ -57,14 +57,9 @@ case class GatherExec(step: PythonStep, keys: Seq[Attribute], child: SparkPlan)
     child.execute().mapPartitionsInternal(rows => Iterator.single(new TaskRows(width, rows, factory, batch)))
   }
 
-  private def evaluator: MapInBatchEvaluatorFactory = {
-    val function = step.function
-    new MapInBatchEvaluatorFactory(
-      toAttributes(step.results), Seq((ChainedPythonFunctions(Seq(function.func)), function.resultId.id)),
-      PythonStep.input(output), function.dataType, conf.arrowMaxRecordsPerBatch,
-      PythonEvalType.SQL_MAP_ARROW_ITER_UDF, conf.sessionLocalTimeZone, conf.arrowUseLargeVarTypes,
-      ArrowPythonRunner.getPythonRunnerConfMap(conf), pythonMetrics, jobArtifacts, None)
-  }
+  private def evaluator: MapInBatchEvaluatorFactory = SparkApi
+    .mapInArrow(step.function, PythonStep.input(output), toAttributes(step.results), conf,
+      pythonMetrics, jobArtifacts)
 }
 
 /**

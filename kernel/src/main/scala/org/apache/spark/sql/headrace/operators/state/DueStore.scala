@@ -2,7 +2,7 @@ package org.apache.spark.sql.headrace.operators.state
 
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state.StateStore
-import org.apache.spark.sql.headrace.compat.DueKeys
+import org.apache.spark.sql.headrace.compat.{DueKeys, SparkApi}
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.util.NextIterator
 
@@ -48,7 +48,7 @@ final class DueStore(store: StateStore, variable: String, width: Int) extends Sl
     }
 
   private def dueEntries(until: Long): Iterator[(Any, Long)] = new NextIterator[(Any, Long)] {
-    private val scan = store.rangeScan(None, None, variable)
+    private val scan = SparkApi.scan(store, variable)
     private var first, last: UnsafeRow = _
 
     override protected def getNext(): (Any, Long) = {
@@ -69,7 +69,7 @@ final class DueStore(store: StateStore, variable: String, width: Int) extends Sl
     // Slots written meanwhile are due later, outside the deleted range.
     override protected def close(): Unit = {
       scan.close()
-      if (last ne first) store.deleteRange(first, last, variable)
+      if (last ne first) SparkApi.deleteRange(store, first, last, variable)
       if (last != null) store.remove(last, variable)
     }
   }

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{AttributeReference, UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.statefulprocessor._
 import org.apache.spark.sql.execution.streaming.state.{RangeKeyScanStateEncoderSpec, StateStore}
-import org.apache.spark.sql.headrace.compat.{CompatCheck, HandleInternals}
+import org.apache.spark.sql.headrace.compat.{CompatCheck, HandleInternals, SparkApi}
 import org.apache.spark.sql.headrace.operators.KeyEncoder
 import org.apache.spark.sql.streaming.{TimeMode, TTLConfig}
 import org.apache.spark.sql.types.{IntegerType, LongType, StringType, StructType}
@@ -61,7 +61,7 @@ object DueStoreAccess extends CompatCheck with StateAccess {
     require(HandleInternals.store(handle) eq spark.store, "the handle has another state store")
     handle.setHandleState(StatefulProcessorHandleState.INITIALIZED)
     HandleInternals.replaceTimers(handle, time, keys, until => Iterator.single((key, until)))
-    require(handle.getExpiredTimers(9L, None).toSeq == Seq((key, 9L)), "Spark ignores replaced timers")
+    require(SparkApi.timersUntil(handle, 9L).toSeq == Seq((key, 9L)), "Spark ignores replaced timers")
   }
 }
 
