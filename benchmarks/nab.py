@@ -2,7 +2,8 @@
 
 DIR has `values.csv` or `values.csv.gz` with the columns `file, ts, value` in the order of the series, and
 `windows.json` with the labelled windows of each file. All files are one stream, keyed by file and processed in
-arrival order. The scores are written as `file, ts, score`, and the normalised score of the standard profile
+arrival order. With a column `gaussian_score`, the published scores of the Windowed Gaussian detector, the
+largest difference from those of `windowed_gaussian` is printed. The scores are written as `file, ts, score`, and the normalised score of the standard profile
 is printed: 0 for no detection at all, 100 for a perfect detector, with the best single threshold.
 """
 
@@ -51,6 +52,8 @@ class Row:
     file: str
     ts: str
     value: float
+    published: float | None = None
+    """The published score of the Windowed Gaussian detector."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,9 @@ def main() -> None:
         f"{chosen.detector}: {len(windows)} files, {len(rows)} rows in {seconds:.0f} s: "
         f"{score:.2f} at threshold {threshold:.6g}"
     )
+    if chosen.detector == "windowed_gaussian" and rows[0].published is not None:
+        differences = (abs(score - (row.published or 0)) for row, score in zip(rows, scores, strict=True))
+        print(f"largest difference from the published scores: {max(differences):.3g}")
 
 
 def read_rows(directory: Path) -> list[Row]:
@@ -90,7 +96,15 @@ def read_rows(directory: Path) -> list[Row]:
         if plain.exists()
         else gzip.decompress(plain.with_suffix(".csv.gz").read_bytes()).decode()
     )
-    return [Row(row["file"], row["ts"], float(row["value"])) for row in csv.DictReader(text.splitlines())]
+    return [
+        Row(
+            row["file"],
+            row["ts"],
+            float(row["value"]),
+            float(row["gaussian_score"]) if row.get("gaussian_score") else None,
+        )
+        for row in csv.DictReader(text.splitlines())
+    ]
 
 
 def detect(rows: Sequence[Row], detector: Detector) -> list[float]:

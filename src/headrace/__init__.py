@@ -32,6 +32,7 @@ from headrace.streams.pipeline import Pipeline
 from headrace.streams.results import (
     DivertingStream,
     LatestTable,
+    Learned,
     Matches,
     Panes,
     Processed,
@@ -75,6 +76,7 @@ __all__ = [
     "KeyedStream",
     "KeyedTable",
     "LatestTable",
+    "Learned",
     "Matches",
     "NativeWindowedStream",
     "Panes",

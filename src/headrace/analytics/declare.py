@@ -121,6 +121,7 @@ class Detect(StepNode, InOrderNode):
     """Compares each row of a key with the earlier ones."""
 
     verb: ClassVar[str] = "detect"
+    is_explained: ClassVar[bool] = True
     key: ClassVar[str] = "detect"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
         "Analytics", "Detect anomalies", {"key_by": None, "detect": {"z_score": {}}}

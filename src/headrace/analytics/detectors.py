@@ -54,6 +54,11 @@ class Detector(Choice):
         """The columns, or expressions, that it compares."""
         return tuple(getattr(self, "on", None) or ())
 
+    @property
+    def reach(self) -> int | None:
+        """The number of earlier rows that a row is compared with; None for all."""
+        return None
+
     def parts(self) -> Iterator[Detector]:
         """Yield the detectors that compare rows: itself, or those of an ensemble."""
         yield self
@@ -95,6 +100,10 @@ class Threshold(Detector):
 
     keeps: ClassVar[str] = "the time when it left the limits"
 
+    @property
+    def reach(self) -> int | None:
+        return 0
+
     def __post_init__(self) -> None:
         """Require a limit."""
         if self.high is None and self.low is None:
@@ -120,6 +129,10 @@ class RateOfChange(Detector):
 
     keeps: ClassVar[str] = "the last value"
 
+    @property
+    def reach(self) -> int | None:
+        return 1
+
 
 @declare
 class Missing(Detector):
@@ -131,6 +144,10 @@ class Missing(Detector):
     short: ClassVar[str] = "duration"
     max_columns: ClassVar[int] = 0
     keeps: ClassVar[str] = "the last row"
+
+    @property
+    def reach(self) -> int | None:
+        return 1
 
 
 @declare
@@ -144,6 +161,10 @@ class ZScore(Detector):
     """The number of earlier rows; default: all."""
 
     warm_up_rows: ClassVar[int] = 30
+
+    @property
+    def reach(self) -> int | None:
+        return self.rows
 
     def kept(self) -> str:
         """Describe the state of a key."""
@@ -194,6 +215,10 @@ class Mad(Detector):
     """The largest normal distance; deviations are scaled to standard deviations."""
 
     warm_up_rows: ClassVar[int] = 30
+
+    @property
+    def reach(self) -> int | None:
+        return self.rows
 
     def kept(self) -> str:
         """Describe the state of a key."""

@@ -17,6 +17,7 @@ from headrace.cli.commands import (
     jars,
     kafka,
     migrate,
+    model,
     mqtt,
     new,
     query,
@@ -67,6 +68,7 @@ app.add_typer(checkpoint.checkpoint, name="checkpoint", rich_help_panel=_RUN)
 app.command(rich_help_panel=_INSPECT)(state.state)
 app.command(rich_help_panel=_INSPECT)(query.query)
 app.command(rich_help_panel=_INSPECT)(why.why)
+app.add_typer(model.model, name="model", rich_help_panel=_INSPECT)
 app.command(rich_help_panel=_INSPECT)(checkpoint.verify)
 app.command(rich_help_panel=_INSPECT)(doctor.doctor)
 app.add_typer(jars.jars, name="jars", rich_help_panel=_INSPECT)

@@ -145,7 +145,8 @@ class Inquiry:
 
     def sample_keys(self) -> set[str]:
         """Return some keys of the checkpoint and the input."""
-        frames = [] if self.progress.epoch is None else [self.files.entries(MATCHES).select("key.*")]
+        stored = [] if self.progress.epoch is None else [self.files.entries(self.node.state_variable)]
+        frames = [frame.select("key.*") for frame in stored]
         with suppress(NotReplayable), NotReplayable.wrap_spark_errors():
             frames.append(self._input().select(*(f"`{name}`" for name in self._names())))
             return {key for frame in frames for key in _sample_keys(frame)}

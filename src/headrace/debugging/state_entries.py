@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from headrace.debugging.dispatch import Describe, load_inspection, state_reader
 from headrace.errors import OptionError
 from headrace.lowering.code.shipping import ship
 from headrace.processors.visit import describe_state
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 WINDOWS, WAITING, KEPT, VALUES, MATCHES = "windows", "waiting", "kept", "values", "matches"
 STATE, STORED = "state", "stored"
-_DUE_BYTES = 16
+DUE_BYTES = 16
 """Length of the timers at the start of the state of a processor."""
 _STATE_KEY = "__state_key"
 _WITH_NULLS = {"ignoreNullFields": "false"}
@@ -104,7 +105,10 @@ def _parts(files: StateFiles, node: Node, stream_plan: DataFrame) -> list[tuple[
         time = F.timestamp_micros("list_element.value").alias("time")
         return [(KEPT, files.frame(KEPT).select("key", time))]
     if isinstance(node, Process):
-        return [(STATE, _processor_state(files))]
+        return [(STATE, _worker_state(files, describe_state))]
+    load_inspection(node)
+    if (describe := state_reader(node)) is not None:
+        return [(STATE, _worker_state(files, describe))]
     if isinstance(node, Match | MatchRules | RowPattern):
         return _matches(files, node, stream_plan)
     return _operator_parts(files, node, stream_plan)
@@ -175,9 +179,9 @@ def _table_rows(files: StateFiles, view: Any) -> DataFrame:
     return DataFrame(view.rows(java_frame(files.entries(variable))), files.spark)
 
 
-def _processor_state(files: StateFiles) -> DataFrame:
-    """Return the state of a processor as JSON text."""
-    decode = F.udf(ship(lambda stored: describe_state(bytes(stored)[_DUE_BYTES:]), None, ""), "string")
+def _worker_state(files: StateFiles, describe: Describe) -> DataFrame:
+    """Return the state of a processor, or of a step that learns, as JSON text."""
+    decode = F.udf(ship(lambda stored: describe(bytes(stored)[DUE_BYTES:]), None, ""), "string")
     return files.entries(STATE).select("key", decode("value").alias(STATE))
 
 

@@ -1,4 +1,4 @@
-"""Explain why a pattern did or did not match a key, from the checkpoint and the replayed input.
+"""Explain the results of a step for a key: of a pattern, a detector or an online model.
 
 The checkpoint has the partial matches and buffered rows of the key. Earlier rows are no longer in it; if the
 input can be replayed, the kernel runs the same matcher over the rows of the key and records which condition
@@ -18,6 +18,8 @@ from headrace.checkpoints.keys import key_of
 from headrace.checkpoints.layout import queries_with_state
 from headrace.debugging.key_report import Inquiry, KeyReport
 from headrace.debugging.rule_report import ActiveRules, RuleReport, active_rules, report_rules
+from headrace.debugging.verdict_text import VerdictReport
+from headrace.debugging.verdicts import report_verdicts
 from headrace.errors import OptionError, did_you_mean
 from headrace.runtime.queries.inspection import plan_queries
 from headrace.runtime.queries.signatures import check_signatures
@@ -40,8 +42,8 @@ class Why:
     verb: str
     key: dict[str, str]
     progress: Progress
-    report: KeyReport | None = None
-    """The report of its pattern; None if the patterns come from a rule table."""
+    report: KeyReport | VerdictReport | None = None
+    """The report of its pattern, detector or model; None if the patterns come from a rule table."""
     table: str = ""
     """The rule table."""
     rules: tuple[RuleReport, ...] = ()
@@ -56,8 +58,8 @@ class Why:
         return any(report.known for report in self.reports)
 
     @property
-    def reports(self) -> tuple[KeyReport, ...]:
-        """The report of the pattern, or those of all rules."""
+    def reports(self) -> tuple[KeyReport | VerdictReport, ...]:
+        """The report of the pattern, the detector or the model, or those of all rules."""
         return (self.report,) if self.report is not None else tuple(rule.report for rule in self.rules)
 
     def as_json(self) -> dict[str, Any]:
@@ -92,7 +94,7 @@ def why_of(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> list[Why]:
-    """Return the reports of all steps with patterns on a key.
+    """Return the reports of all steps with a pattern, a detector or an online model on a key.
 
     Args:
         graph: the plan.
@@ -130,6 +132,8 @@ def why_of(
 def _report(inquiry: Inquiry, rules: ActiveRules | None, rows: int, *, read_input: bool) -> Why:
     header = (inquiry.node.name, inquiry.node.verb, inquiry.key, inquiry.progress)
     with closing(inquiry):
+        if inquiry.node.is_explained:
+            return Why(*header, report_verdicts(inquiry, rows, read_input=read_input))
         if rules is None:
             return Why(*header, inquiry.report_step(rows, read_input=read_input))
         reports = report_rules(inquiry, rules, rows, read_input=read_input)
@@ -141,17 +145,18 @@ def _steps_to_report(graph: Graph, directory: Path, step: str | None, *, rules_o
     known = [
         node.name
         for node in graph
-        if node.finds_patterns and (isinstance(node, MatchRules) or not rules_only)
+        if (node.finds_patterns or node.is_explained) and (isinstance(node, MatchRules) or not rules_only)
     ]
     if not known and rules_only:
         what = f"no step of `{graph.name}` reads its patterns from a table"
         raise OptionError(what, where="--rule", hint="remove --rule")
     if not known:
         hint = "headrace state shows the state of other steps"
-        raise OptionError(f"expected a step with a pattern; `{graph.name}` has none", where="FILE", hint=hint)
+        what = f"expected a step with a pattern, a detector or an online model; `{graph.name}` has none"
+        raise OptionError(what, where="FILE", hint=hint)
     if step is not None and step not in known:
         what = (
-            f"`{step}` has no pattern"
+            f"`{step}` has no pattern, detector or online model"
             if any(node.name == step for node in graph)
             else f"unknown step `{step}`"
         )
@@ -159,7 +164,7 @@ def _steps_to_report(graph: Graph, directory: Path, step: str | None, *, rules_o
     names = [query.name for query in queries_with_state(graph, directory, step) if query.name in known]
     if not names:
         hint = "run the pipeline first"
-        raise OptionError("no step with a pattern has a checkpoint", where=str(directory), hint=hint)
+        raise OptionError("no step that can be explained has a checkpoint", where=str(directory), hint=hint)
     return names
 
 

@@ -23,6 +23,7 @@ RAISED = (Exception, SystemExit)
 """Exceptions that fail a call of user code; `exit()` in a function must not end the worker silently."""
 _INTERNAL_PATHS = (
     "headrace/functions/",
+    "headrace/learning/",
     "headrace/models/",
     "headrace/processors/",
     "headrace\\functions\\",

@@ -1,6 +1,6 @@
-"""Models for `predict`: files of scikit-learn and ONNX, Python functions, and HTTP services.
+"""Models for `predict`: files of scikit-learn and ONNX, Python functions, and HTTP services; and for `learn`.
 
-A model gets batches with the columns of `features` and returns those of `output`.
+A model of `predict` gets batches with the columns of `features` and returns those of `output`.
 
 >>> from headrace import models
 >>> models.sklearn("risk.joblib", method="predict_proba")
@@ -14,27 +14,34 @@ from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from annotated_types import Ge, MinLen
-from pydantic import AfterValidator, PlainSerializer, PlainValidator, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, PlainSerializer, SecretStr
 
 from headrace.access import CODE_HINT, current_code
 from headrace.access.options import Address, FilePath
 from headrace.durations import Duration
-from headrace.functions.reference import UserCode, reference_to
-from headrace.steps.code.function_models import code_text
+from headrace.models.code import Code
+from headrace.models.expression import build_model as build_model
+from headrace.models.online import AnyOnlineModel as AnyOnlineModel
+from headrace.models.online import Learner, OnlineModel, River, learner, river
 from headrace.steps.grammar.declaration import Choice, OneOf, declare
-from headrace.steps.grammar.problems import collect_errors, expect, invalid
-from headrace.steps.grammar.values import TEXT_SCHEMA, Expected, Length, PositiveLength, Rows, Text
+from headrace.steps.grammar.problems import expect, invalid
+from headrace.steps.grammar.values import Expected, Length, PositiveLength, Rows, Text
 
 __all__ = [
     "Function",
     "HttpModel",
+    "Learner",
     "Method",
     "Model",
+    "OnlineModel",
     "Onnx",
+    "River",
     "Sklearn",
     "function",
     "http",
+    "learner",
     "onnx",
+    "river",
     "sklearn",
 ]
 
@@ -45,12 +52,6 @@ def _require_code(path: str) -> str:
     if not current_code():
         raise invalid("a pickled model is not accepted, because loading it runs code", CODE_HINT)
     return path
-
-
-def _reference(value: Any) -> UserCode:
-    if not current_code():
-        raise invalid("a model that loads Python is not accepted", CODE_HINT)
-    return collect_errors(lambda: reference_to(value, where=""))
 
 
 def _require_url(url: str) -> str:
@@ -65,11 +66,6 @@ def _require_url(url: str) -> str:
 
 
 ModelPath = Annotated[Text, Expected("the path of a file or a directory"), FilePath()]
-Code = Annotated[
-    UserCode, PlainValidator(_reference), PlainSerializer(code_text), WithJsonSchema(TEXT_SCHEMA)
-]
-
-
 Url = Annotated[
     Text, Expected("an address such as https://host/path"), AfterValidator(_require_url), Address()
 ]

@@ -43,6 +43,8 @@ class StateUpdate:
     content: bytes | None
     event_due: int | None
     clock_due: int | None
+    buffered: int = 0
+    """The change of the number of buffered rows."""
 
 
 _Call = tuple[Callable[[Any], Any], Any, int | None, str]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow
 
@@ -25,8 +25,7 @@ from headrace.functions.rows import column_values, iterate_rows, row_class
 from headrace.functions.totals import CallTotals
 from headrace.functions.worker import TIME, add_paths, select_visible
 from headrace.processors.codec import Converters
-from headrace.processors.processor import Processor
-from headrace.processors.runtime import DEAD_LETTERS, FailedCall, ProcessorRuntime, StateUpdate
+from headrace.processors.runtime import DEAD_LETTERS, Emitted, FailedCall, ProcessorRuntime, StateUpdate
 from headrace.processors.times import BatchTime
 
 OUTPUT, VISITED = "__output", "visited"
@@ -41,6 +40,24 @@ class Visits(NamedTuple):
     states: Sequence[bytes | None]
     watermarks: Sequence[int | None]
     clocks: list[int]
+
+
+class Runtime(Protocol):
+    """Runs code over one key after the other."""
+
+    key: Any
+    calls: int
+    failed: list[FailedCall]
+
+    def begin(self, key: Any, content: bytes | None, batch_time: BatchTime) -> None: ...
+
+    def row(self, row: Any, time: int | None) -> None: ...
+
+    def end(self) -> StateUpdate: ...
+
+    def take(self) -> tuple[list[Emitted], list[FailedCall]]: ...
+
+    def definition_of(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -66,16 +83,20 @@ class ProcessorCall:
     """Conversions of annotated state, from the driver."""
     totals: CallTotals | None = None
 
+    def create_runtime(self, target: Any, columns: dict[str, OutputColumns]) -> Any:
+        """Return the runtime of the target in this worker, a `Runtime`."""
+        return ProcessorRuntime(target, columns, self.name, self.timeout, self.converters)
+
 
 class ProcessorLoop:
     """Runs a processor over the batches of a task."""
 
     def __init__(self, call: ProcessorCall) -> None:
         add_paths(call.paths)
-        processor: Processor = open_callee(call.token, call.step, call.target).instance
+        target = open_callee(call.token, call.step, call.target).instance
         self._call = call
         self._columns = {name: OutputColumns(schema) for name, schema in call.outputs.items()}
-        self._runtime = ProcessorRuntime(processor, self._columns, call.name, call.timeout, call.converters)
+        self._runtime: Runtime = call.create_runtime(target, self._columns)
         self._key = row_class([name for name, _ in call.keys])
         self._saved: list[StateUpdate] = []
         self._active = False
@@ -216,4 +237,5 @@ def _visited_columns(saved: Sequence[StateUpdate]) -> dict[str, pyarrow.Array]:
         "__changed": pyarrow.array([item.changed for item in saved], type=pyarrow.bool_()),
         "__event_due": pyarrow.array([item.event_due for item in saved], type=pyarrow.int64()),
         "__clock_due": pyarrow.array([item.clock_due for item in saved], type=pyarrow.int64()),
+        "__buffered": pyarrow.array([item.buffered for item in saved], type=pyarrow.int64()),
     }

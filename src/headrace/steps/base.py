@@ -69,6 +69,10 @@ class Node:
     """True for stateful kinds that apply the changes of a changelog source by key."""
     finds_patterns: ClassVar[bool] = False
     """True for the kinds that search rows for patterns."""
+    is_explained: ClassVar[bool] = False
+    """True for the kinds whose module `inspect` explains the results of single rows."""
+    state_variable: ClassVar[str] = "matches"
+    """The variable of Spark's state that holds the entries of an explained step."""
     emits_panes: ClassVar[bool] = False
     """True for windows, whose rows are panes."""
     row_by_row: ClassVar[bool] = False
@@ -134,6 +138,11 @@ class Node:
     def volatile(self) -> bool:
         """True if its tasks read other data than its inputs, which can change during a run."""
         return False
+
+    @property
+    def keyed_code(self) -> Any:
+        """The code that workers run over the rows of each key, whose calls are counted; None for others."""
+        return None
 
     @property
     def read_connectors(self) -> tuple[Connector, ...]:

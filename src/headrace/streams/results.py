@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.errors import MissingOutputError, OptionError, did_you_mean
+from headrace.learning.declare import DRIFT, METRICS
 from headrace.steps.base import DEAD_LETTERS, Ref
 from headrace.steps.patterns.match_rules import FAULTS
 from headrace.streams.rows import Stage
@@ -136,6 +137,45 @@ class Matches(TimedResult):
     def timeouts(self) -> TimedStream:
         """Partial matches that timed out: the key columns and one array of rows per step of the pattern."""
         return TimedStream(self._pipeline, Ref(self._ref.step, "timeouts"))
+
+
+class Learned(TimedResult, TimedDivertingStream):
+    """Rows with the prediction of a model that learns from them.
+
+    `late` has the rows behind the watermark, and labels without a row; `dead_letters` the rows for which the
+    model raised.
+
+    >>> from headrace import Pipeline, connect, models
+    >>> schema = "room string, hour int, celsius double, ts timestamp"
+    >>> rows = Pipeline("p").read("rows", connect.memory(), schema=schema).event_time("ts")
+    >>> model = models.river("preprocessing.StandardScaler() | linear_model.LinearRegression()")
+    >>> forecasts = rows.key_by("room").learn("forecasts", model, features="hour", label="celsius")
+    >>> forecasts.drift
+    <forecasts.drift of p>
+    """
+
+    @property
+    def metrics(self) -> TimedStream:
+        """Progressive validation: how well the model has predicted rows before it learned them.
+
+        One row for each metric of a window of event time in which labels arrived: the key columns, `window`,
+        `metric`, `value` (of the window), `total` (of all rows so far) and `rows`.
+        """
+        return self._scored(METRICS)
+
+    @property
+    def drift(self) -> TimedStream:
+        """Changes of the mean error, found by ADWIN.
+
+        The key columns, `at`, `model_rows`, `error` (the mean after the change) and `error_before`.
+        """
+        return self._scored(DRIFT)
+
+    def _scored(self, output: str) -> TimedStream:
+        if output not in self._pipeline._graph[self._ref.step].outputs:
+            what = f"`{output}` compares predictions with labels, and the model has none"
+            raise MissingOutputError(what, where=f"`{self._ref.step}`", hint="set label=...")
+        return TimedStream(self._pipeline, Ref(self._ref.step, output))
 
 
 class RuleMatches(Matches):

@@ -10,12 +10,15 @@ from headrace.analytics.declare import alert_node, detect_node, smooth_node
 from headrace.detectors import Detector
 from headrace.durations import Duration
 from headrace.errors import MovedVerbError, OptionError, require_choice
+from headrace.learning.declare import Predicts, learn_node
+from headrace.models import OnlineModel
 from headrace.patterns.building import Pattern
 from headrace.patterns.elements import Skip
 from headrace.patterns.elements import Within as PatternWithin
 from headrace.schemas.fields import Schema
 from headrace.smoothing import Smoothing
 from headrace.steps.base import Ref
+from headrace.steps.code.functions import OnFailure
 from headrace.steps.expressions import Named, key_expressions
 from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
 from headrace.steps.joins.bounds import Within
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
     from headrace.connectors.base import Connector
     from headrace.streams.results import (
+        Learned,
         Matches,
         RuleMatches,
         TimedDivertingStream,
@@ -284,6 +288,72 @@ class TimedVerbs(Stage):
             order=order,
         )
         return TimedResult(self._pipeline, self._pipeline._add(node))
+
+    @verb()
+    def learn(
+        self,
+        name: str,
+        model: OnlineModel,
+        /,
+        *,
+        features: str | Sequence[str],
+        label: str | None = None,
+        on: str | None = None,
+        label_delay: Duration | None = None,
+        output: Predicts = "label",
+        metrics: str | Sequence[str] | None = None,
+        every: Duration = "1 hour",
+        on_error: OnFailure = "divert",
+    ) -> Learned:
+        """Predict each row with a model of its key, which then learns from it.
+
+        A row gets `prediction`, null while the model has learned nothing, and `model_rows`, the number of
+        rows that the model had learned. Rows are processed in event-time order. The model is state: it is
+        part of the checkpoint and never expires. Without `key_by`, all rows have one model, in a single task.
+
+        If labels arrive later, unite both streams: rows whose label is null are predicted and wait for
+        `label_delay`; a row with a label teaches the model the earlier row that has the same value in `on`,
+        as it was predicted, and is not predicted itself.
+
+        Args:
+            name: the step's name.
+            model: from `models`: `models.river(...)` or `models.learner(...)`.
+            features: the columns that the model gets; a null is left out.
+            label: the column with the true value; a row whose label is null is only predicted. None for a
+                model that learns without labels, such as a detector of anomalies.
+            on: the column that a row shares with the later row that has its label.
+            label_delay: how long a row waits for its label, by event time.
+            output: `"probability"`: the prediction is the probability of the label `true`.
+            metrics: metrics of River, such as `["F1", "LogLoss"]`; default: `Accuracy` for a classifier,
+                `MAE` for a regressor.
+            every: the size of the windows of `.metrics`.
+            on_error: `"divert"` sends a row for which the model raises to `.dead_letters`; `"fail"` stops the
+                run.
+
+        >>> from headrace import Pipeline, connect, models
+        >>> schema = "card string, amount double, fraud boolean, ts timestamp"
+        >>> tx = Pipeline("p").read("tx", connect.memory(), schema=schema).event_time("ts")
+        >>> model = models.river("preprocessing.StandardScaler() | linear_model.LogisticRegression()")
+        >>> tx.learn("risk", model, features="amount", label="fraud", output="probability").metrics
+        <risk.metrics of p>
+        """
+        from headrace.streams.results import Learned
+
+        node = learn_node(
+            name,
+            self._ref,
+            self._keys,
+            model,
+            features=features,
+            label=label,
+            on=on,
+            label_delay=label_delay,
+            output=output,
+            metrics=metrics,
+            every=every,
+            on_error=on_error,
+        )
+        return Learned(self._pipeline, self._pipeline._add(node))
 
     @verb()
     def match_rules(

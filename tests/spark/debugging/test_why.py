@@ -91,7 +91,7 @@ def explain_key(feed: Any, checkpoint: Path, step: str, *key: str, **more: Any) 
 
 
 def of(why: Why) -> KeyReport:
-    assert why.report is not None
+    assert isinstance(why.report, KeyReport)
     return why.report
 
 

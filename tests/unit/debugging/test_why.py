@@ -61,7 +61,7 @@ def test_a_key_that_does_not_fit(arguments: list[str], columns: list[str], messa
 @pytest.mark.parametrize(
     ("step", "message"),
     [
-        ("totals", "--step: `totals` has no pattern\n  hint: Known: rise"),
+        ("totals", "--step: `totals` has no pattern, detector or online model\n  hint: Known: rise"),
         ("rises", "--step: unknown step `rises`\n  hint: did you mean `rise`? Known: rise"),
         (None, "there is no checkpoint\n  hint: run the pipeline first"),
         ("rise", "there is no checkpoint\n  hint: run the pipeline first"),
@@ -77,14 +77,14 @@ def test_only_other_steps_have_run(tmp_path: Path) -> None:
     offsets = tmp_path / "queries" / "totals" / "spark" / "offsets"
     offsets.mkdir(parents=True)
     (offsets / "0").touch()
-    with pytest.raises(OptionError, match=r"no step with a pattern has a checkpoint\n  hint: run the"):
+    with pytest.raises(OptionError, match=r"no step that can be explained has a checkpoint\n  hint: run the"):
         why_of(pipeline()._plan(), tmp_path, key=["4711"])
 
 
 def test_a_pipeline_without_patterns(tmp_path: Path) -> None:
     plain = Pipeline("plain")
     plain.read("tx", connect.memory(), schema="a int").write("out", connect.memory())
-    message = r"FILE: expected a step with a pattern; `plain` has none\n  hint: headrace state shows"
+    message = r"FILE: expected a step with a pattern, a detector or an online model; `plain` has none\n  hint: headrace state shows"
     with pytest.raises(OptionError, match=message):
         why_of(plain._plan(), tmp_path, key=["4711"])
 

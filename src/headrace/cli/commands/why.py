@@ -1,4 +1,4 @@
-"""`headrace why`: explain why a pattern did or did not match for a key."""
+"""`headrace why`: explain the results of a pattern, a detector or an online model for a key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def why(
         ),
     ] = None,
     step: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only this step; default: all with a pattern.")
+        str | None, typer.Option(metavar="NAME", help="Only this step; default: all that can be explained.")
     ] = None,
     rule: Annotated[
         str | None,
@@ -36,7 +36,7 @@ def why(
     json: AsJson = False,
     pipeline: PipelineName = None,
 ) -> None:
-    """Explain why a pattern did or did not match for a key.
+    """Explain why a pattern did or did not match for a key, and the results of detectors and online models.
 
     From the checkpoint: the partial matches of the key with their rows, the next step of each with its
     condition and timeout, and the buffered rows. From the replayed input: the last rows of the key, each with
@@ -44,6 +44,9 @@ def why(
 
     For a rule table, the report covers every active rule by id and version. Rules that none of the last rows
     started are summarised by the last row; --rule shows one rule in full.
+
+    For a detector, the report has what the last rows were compared with, what was expected and which
+    condition decided; for an online model, its features and, if it is linear, their contributions.
 
     For example:
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from headrace.debugging.verdict_text import VerdictReport, describe_basis
+
 if TYPE_CHECKING:
     from headrace.debugging.key_report import KeyReport
     from headrace.debugging.rule_report import RuleReport
@@ -17,7 +19,9 @@ _HELD: dict[bool | None, Span] = {True: ("true ", "good"), False: ("false", "bad
 def lines_of(why: Why, *, whole: bool = True) -> Iterator[Line]:
     """Render the report of one step; rules that never matched the key are summarised unless `whole`."""
     yield from _heading(why)
-    if why.report is not None:
+    if isinstance(why.report, VerdictReport):
+        yield from _indent(_verdict_lines(why.report), 1)
+    elif why.report is not None:
         yield from _indent(_report_lines(why.report), 1)
     else:
         yield from _indent(_table(why), 1)
@@ -44,6 +48,34 @@ def _heading(why: Why) -> Iterator[Line]:
         (f"  {key}", "label"),
         (f"  {epoch}, {mark}", "fact"),
     )
+
+
+def _verdict_lines(report: VerdictReport) -> Iterator[Line]:
+    if report.taken:
+        of = f" of {report.taken:,}" if report.taken > len(report.rows) else ""
+        yield ((f"the last {len(report.rows)}{of} rows", "heading"),)
+    for item in report.rows:
+        yield ((f"  {moment(item['time'])}", "name"), (f"  {_values(item['row'])}", "fact"))
+        yield from _basis(item)
+        result = {name: value for name, value in item["result"].items() if name != "reason"}
+        wrong = bool(result.get("anomalous"))
+        reason = f"  {item['result']['reason']}" if item["result"].get("reason") else ""
+        yield (("    -> ", "bad" if wrong else "good"), (_values(result), "fact"), (reason, "bad"))
+    yield from _join(report.ahead, f"{_rows_word(len(report.ahead))} ahead of the watermark")
+    for note in report.notes:
+        yield ((f"note: {note}", "warn"),)
+
+
+def _basis(item: Mapping[str, Any]) -> Iterator[Line]:
+    if "based_on" in item:
+        yield (("    compared with  ", "label"), (describe_basis(item["based_on"]), "fact"))
+        return
+    yield (("    features       ", "label"), (_values(item["features"]), "fact"))
+    if item["contributions"] is None:
+        yield (("    contributions  ", "label"), ("the model offers none", "rail"))
+    else:
+        rounded = {name: float(f"{value:.4g}") for name, value in item["contributions"].items()}
+        yield (("    contributions  ", "label"), (_values(rounded), "fact"))
 
 
 def _table(why: Why) -> Iterator[Line]:

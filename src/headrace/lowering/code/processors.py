@@ -6,10 +6,13 @@ and stores the changed state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
@@ -35,8 +38,10 @@ if TYPE_CHECKING:
     from headrace.steps.code.process import Process
     from headrace.steps.facts import Time
 
-_CONTROL = "__state binary, __changed boolean, __event_due bigint, __clock_due bigint"
+_CONTROL = "__state binary, __changed boolean, __event_due bigint, __clock_due bigint, __buffered bigint"
 """The columns of the last result for a key: its state and timers; same list as in the kernel."""
+_ALL = f"{HIDDEN}all"
+"""The constant key of a step without keys, which Spark's state needs; same name as in the kernel."""
 
 
 class Wake(ClockTime):
@@ -45,6 +50,21 @@ class Wake(ClockTime):
     @property
     def column(self) -> str:
         return f"{HIDDEN}wake"
+
+
+@dataclass(frozen=True)
+class WorkerOperator:
+    """Code that workers run over the rows of each key, with state and several outputs."""
+
+    name: str
+    outputs: Mapping[str, StructType]
+    """The columns of each output; the main one is `main`."""
+    call: Callable[[Sequence[str], pyarrow.Schema], ProcessorCall]
+    """Returns the call for the names of the key columns and the columns of results."""
+    loop: type[ProcessorLoop]
+    batch_loop: type[BatchLoop]
+    uses_clock: bool
+    """True if keys can be due by the clock."""
 
 
 def apply_processor(
@@ -61,41 +81,64 @@ def apply_processor(
         counts: the row counters.
     """
     timed = TIME in frame.columns
-    columns = list(kernel(frame.sparkSession).operators.OperatorPlan.stateNames(list(keys)))
+    declared = {"main": node.output, **dict(node.declaration.side_outputs)}
+    outputs = {name: from_arrow_schema(arrow_schema(schema)) for name, schema in declared.items()}
+
+    def call(columns: Sequence[str], results: pyarrow.Schema) -> ProcessorCall:
+        return _call(frame.sparkSession, node, columns, results, timed=timed)
+
+    operator = WorkerOperator(
+        node.name, outputs, call, ProcessorLoop, BatchLoop, node.uses_clock(timed=timed)
+    )
+    return run_in_workers(frame, keys, operator, where, time=time, counts=counts)
+
+
+def run_in_workers(
+    frame: DataFrame,
+    keys: Sequence[str],
+    operator: WorkerOperator,
+    where: str,
+    *,
+    time: Time,
+    counts: Counts,
+) -> DataFrame:
+    """Return the tagged rows of the outputs of an operator, and those of `dead_letters`."""
+    timed = TIME in frame.columns
+    classes = kernel(frame.sparkSession)
+    columns = list(classes.operators.OperatorPlan.stateNames(list(keys)))
     frame = frame.withColumns(
         {new: frame[quote_name(key)] for new, key in zip(columns, keys, strict=True) if new != key}
     )
-    keys = columns
+    results = _results(frame, operator.outputs, timed=timed)
     if not frame.isStreaming:
-        return _apply_to_batch(frame, keys, node, where, timed=timed)
-    results = _results(frame, node, timed=timed)
-    call = _call(frame.sparkSession, node, keys, results, timed=timed)
-    function = ship(task_function(ProcessorLoop, call), call.target, where)
+        return _run_batch(frame, columns, operator, results, where)
+    grouping = columns or [_ALL]
+    frame = frame if columns else frame.withColumn(_ALL, F.lit(0))
+    call = operator.call(columns, to_arrow_schema(results, timezone="UTC"))
+    function = ship(task_function(operator.loop, call), call.target, where)
     mapped = map_in_arrow(frame, function, results)
-    operator = kernel(frame.sparkSession).python.PythonOperator
-    rows = operator.apply(
+    rows = classes.python.PythonOperator.apply(
         java_frame(frame),
-        node.name,
-        list(keys),
+        operator.name,
+        grouping,
         java_frame(mapped),
         timed,
         time == "clock",
-        node.uses_clock(timed=timed),
+        operator.uses_clock,
         counts._kernel,
     )
     return DataFrame(rows, frame.sparkSession)
 
 
-def _apply_to_batch(
-    frame: DataFrame, keys: Sequence[str], node: Process, where: str, *, timed: bool
+def _run_batch(
+    frame: DataFrame, keys: Sequence[str], operator: WorkerOperator, results: StructType, where: str
 ) -> DataFrame:
-    """Return the tagged rows of a processor over a batch, which is processed like a stream that has ended."""
-    results = _results(frame, node, timed=timed)
+    """Return the tagged rows of a batch, which is processed like a stream that has ended."""
     tagged = StructType([field for field in results if field.name not in _control_names()])
-    call = _call(frame.sparkSession, node, keys, tagged, timed=timed)
+    call = operator.call(keys, to_arrow_schema(tagged, timezone="UTC"))
     order = [name for name in (POSITION, TIME) if name in frame.columns][:1]
     grouped = frame.repartition(*keys) if keys else frame.coalesce(1)
-    function = ship(task_function(BatchLoop, call), call.target, where)
+    function = ship(task_function(operator.batch_loop, call), call.target, where)
     return map_in_arrow(grouped.sortWithinPartitions(*keys, *order), function, tagged)
 
 
@@ -104,12 +147,11 @@ def _control_names() -> set[str]:
     return set(control.names)
 
 
-def _results(frame: DataFrame, node: Process, *, timed: bool) -> StructType:
+def _results(frame: DataFrame, outputs: Mapping[str, StructType], *, timed: bool) -> StructType:
     """Return the columns of a result: the tag, a struct per output, and `_CONTROL`."""
-    columns = {"main": node.output, **dict(node.declaration.side_outputs)}
     tagged = [StructField(OUTPUT, StringType())]
-    for name, schema in columns.items():
-        fields = [_nullable(field) for field in from_arrow_schema(arrow_schema(schema))]
+    for name, columns in outputs.items():
+        fields = [_nullable(field) for field in columns]
         time = [StructField(TIME, TimestampType())] if timed else []
         tagged.append(StructField(f"{HIDDEN}{name}", StructType([*fields, *time])))
     tagged.append(StructField(f"{HIDDEN}{DEAD_LETTERS}", dead_letter_schema(frame.schema)))
@@ -122,7 +164,7 @@ def _nullable(field: StructField) -> StructField:
 
 
 def _call(
-    spark: SparkSession, node: Process, keys: Sequence[str], results: StructType, *, timed: bool
+    spark: SparkSession, node: Process, keys: Sequence[str], results: pyarrow.Schema, *, timed: bool
 ) -> ProcessorCall:
     target = node.code.load()
     outputs = {"main": node.output, **dict(node.declaration.side_outputs)}
@@ -134,7 +176,7 @@ def _call(
         token_of(target),
         tuple(zip(names_of(node.keys), keys, strict=True)),
         {name: arrow_schema(schema) for name, schema in outputs.items()},
-        to_arrow_schema(results, timezone="UTC"),
+        results,
         timed,
         node.on_error,
         user_paths(own),

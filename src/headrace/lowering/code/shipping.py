@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark import cloudpickle
 
-from headrace import durations, errors, functions, models, processors, sealed_files
+from headrace import durations, errors, functions, learning, models, processors, sealed_files
 from headrace.errors import PlanError, Problem
 
 
@@ -23,7 +23,7 @@ def ship(function: Callable[..., Any], target: Any, where: str) -> Callable[...,
     Raises:
         PlanError: the function cannot be pickled.
     """
-    for module in (durations, errors, functions, models, processors, sealed_files, *user_modules()):
+    for module in (durations, errors, functions, learning, models, processors, sealed_files, *user_modules()):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
         cloudpickle.dumps(function)  # type: ignore[no-untyped-call]

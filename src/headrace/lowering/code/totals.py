@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.functions.totals import CallTotals
 from headrace.steps.code.functions import WorkerStep
-from headrace.steps.code.process import Process
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -32,5 +31,5 @@ def totals_of(spark: SparkSession, step: str, target: Any) -> CallTotals:
 def call_totals(spark: SparkSession, graph: Graph) -> dict[str, CallTotals]:
     """Return the sums of each step that runs user code."""
     code = {node.name: node.worker_code for node in graph.of(WorkerStep)}
-    code |= {node.name: node.code.load() for node in graph.of(Process)}
+    code |= {node.name: keyed for node in graph if (keyed := node.keyed_code) is not None}
     return {name: totals_of(spark, name, target) for name, target in code.items()}

@@ -44,6 +44,10 @@ class Process(KeyedNode):
         return self.declaration.has_event_timers
 
     @property
+    def keyed_code(self) -> Any:
+        return self.code.load()
+
+    @property
     def output(self) -> Schema:
         """The columns of the main output."""
         return self.declaration.output

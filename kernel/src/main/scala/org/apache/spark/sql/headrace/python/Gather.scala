@@ -82,12 +82,15 @@ object PythonStep {
 
   /** Columns that follow the tagged rows of a result. */
   val Control: StructType = StructType
-    .fromDDL("__state binary, __changed boolean, __event_due bigint, __clock_due bigint")
+    .fromDDL("__state binary, __changed boolean, __event_due bigint, __clock_due bigint, __buffered bigint")
 
   /** Values of `__visit`. */
   val SameKey: Byte = 0
   val NewKey: Byte = 1
   val KeyWithoutRow: Byte = 2
+
+  /** Tag of late rows, which only steps with an order of their own emit. */
+  val Late: UTF8String = UTF8String.fromString("late")
 
   /** Tag of a result that ends the visit of a key. */
   val Visited: UTF8String = UTF8String.fromString("visited")

@@ -105,9 +105,10 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
     positions = RowPositions.begin(step.name, columns, task.batch)
     val input = task.rows.map(withState) ++ onlyDue
     new WatchedRows(step.name, task.python.createEvaluator().eval(0, input)).filter { result =>
-      val visited = result.getUTF8String(0) == PythonStep.Visited
-      if (visited) save(result)
-      !visited
+      val tag = result.getUTF8String(0)
+      if (tag == PythonStep.Visited) save(result)
+      else if (tag == PythonStep.Late) move(Counts.Late, 1)
+      tag != PythonStep.Visited
     }
   }
 
@@ -157,6 +158,7 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
   /** Stores the state of the next pending key, which Python has visited. */
   private def save(result: InternalRow): Unit = {
     val visited = pending.poll()
+    move(Counts.Buffered, result.getLong(tagged + 4))
     if (result.getBoolean(tagged + 1) || visited.wasDue) {
       bind(visited.key)
       val after = Due(dueAt(result, tagged + 2, now.watermark), dueAt(result, tagged + 3, now.clock))
@@ -169,6 +171,12 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
             .put(content).array())
       }
     }
+  }
+
+  /** Counts rows as late or buffered that were counted as processed. */
+  private def move(which: Int, n: Long): Unit = {
+    counts.add(which, n)
+    counts.add(Counts.Processed, -n)
   }
 
   /** When a key is due, after the present; never once the input has ended. */
