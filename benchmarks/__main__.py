@@ -25,8 +25,8 @@ COMPARISONS = (
     "windows",
 )
 """The benchmarks that `make bench` runs."""
-OTHERS = ("nab",)
-"""Benchmarks that need options or data."""
+OTHERS = ("nab", "startup")
+"""Benchmarks that need options or data, or start sessions of their own."""
 
 
 def main() -> None:
