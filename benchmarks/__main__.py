@@ -25,7 +25,7 @@ COMPARISONS = (
     "windows",
 )
 """The benchmarks that `make bench` runs."""
-OTHERS = ("epochs", "nab")
+OTHERS = ("epochs", "nab", "startup")
 """Benchmarks that need options or data, or compare with no other engine."""
 
 

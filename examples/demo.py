@@ -156,8 +156,9 @@ def follow(service: JobService, job: Job, *, stay: bool) -> None:
         current = service.get(job.id)
         part = read_log(log, offset=offset)
         offset = part.offset
-        for line in part.lines:
-            print(line, flush=True)
+        for record in part.records:
+            if record.level != "INFO":
+                print(record.text, flush=True)
         if not current.state.active and (interrupts or not stay):
             break
         if len(interrupts) > handled:

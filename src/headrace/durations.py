@@ -32,6 +32,8 @@ _SHORT = {
     "w": "week",
 }
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
+EXPECTED_DURATION = "expected a duration"
+"""How the errors of durations begin."""
 NEAR_EPOCH = 10 * 365 * 86_400 * 1_000_000
 """Times within ten years of 1970 are printed as seconds, as transcripts write them."""
 _HINT = 'write a number and a unit, such as "30 seconds", "5 minutes" or "1 hour 30 minutes"'
@@ -48,17 +50,17 @@ def microseconds(duration: Duration, *, where: str = "") -> int:
     if isinstance(duration, timedelta):
         return _reject_negative(duration // timedelta(microseconds=1), duration, where)
     if not isinstance(duration, str):
-        raise DurationError(f"expected a duration, got {duration!r}", where=where, hint=_HINT)
+        raise DurationError(f"{EXPECTED_DURATION}, got {duration!r}", where=where, hint=_HINT)
     total, position = Fraction(0), 0
     while position < len(duration.rstrip()):
         part = _PART.match(duration, position)
         unit = _unit(part.group(2)) if part else None
         if part is None or unit is None:
-            raise DurationError(f"expected a duration, got {duration!r}", where=where, hint=_HINT)
+            raise DurationError(f"{EXPECTED_DURATION}, got {duration!r}", where=where, hint=_HINT)
         total += Fraction(part.group(1)) * _UNITS[unit]
         position = part.end()
     if position == 0:
-        raise DurationError("expected a duration, got an empty text", where=where, hint=_HINT)
+        raise DurationError(f"{EXPECTED_DURATION}, got an empty text", where=where, hint=_HINT)
     if total.denominator != 1:
         raise DurationError(f"{duration!r} is finer than a microsecond", where=where, hint=_HINT)
     return int(total)

@@ -19,6 +19,7 @@ from headrace.dashboard.feeds.base import (
     AlertView,
     AuditView,
     ChartData,
+    EventView,
     JobFigures,
     JobView,
     RuleView,
@@ -132,6 +133,16 @@ class SimulatedFeed:
         ]
         return [last, *earlier]
 
+    def events(self, job: str) -> Sequence[EventView]:
+        began = self.started
+        return [
+            EventView(began + 4_660, "alert lag", detail="lag above 1 M rows", severity="warn"),
+            EventView(began + 900, "savepoint", detail="before-upgrade-1"),
+            EventView(began + 899, "upgrade requested", "ana"),
+            EventView(began + 12, "running", detail="reading", severity="ok"),
+            EventView(began, "submitted", "ana"),
+        ]
+
     def log_file(self, job: str, attempt: int) -> Path:
         return self.directory_of_jobs / job / "log.txt"
 
@@ -146,6 +157,9 @@ class SimulatedFeed:
                 "plans": {"totals": "WriteToDataSourceV2\n+- StateStoreSave [card]"},
                 "executors": executors,
             }
+        if kind == "last_rows":
+            kept = [{"card": f"card-0{n}", "n": n, "total": 12.5 * n} for n in (1, 2, 3)]
+            return {"step": step, "at": time.time() - 4, "rows": kept if step != "pairs" else []}
         if kind == "sample":
             rows = [{"card": f"c{n}", "amount": 12.5 * n, "window": {"start": "09:10"}} for n in range(1, 4)]
             return {"step": step, "rows": rows}
@@ -169,7 +183,7 @@ class SimulatedFeed:
     def rules(self) -> Sequence[RuleView]:
         return [
             RuleView("failed", "the job has failed"),
-            RuleView("lag", "more than 1,000,000 records, for 5 minutes", "base-stations"),
+            RuleView("lag", "more than 1,000,000 records, for 5 minutes", "base-stations", "r1", "ben"),
         ]
 
     def users(self) -> tuple[Sequence[UserView], Sequence[UserView]]:
@@ -259,6 +273,9 @@ class SimulatedFeed:
                 lag=1_430_000 if lagging else 0,
                 accounting=held if step["stateful"] else {},
                 balanced=True if step["stateful"] else None,
+                partitions={f"alarms-{n}": (61_000 * (3 * (n == 3) + 1), 357_500) for n in range(4)}
+                if lagging and step["kind"] == "source"
+                else {},
                 ledger_epoch=40 if step["name"].endswith("_table") else None,
             )
         return JobFigures(
@@ -303,10 +320,13 @@ class SimulatedFeed:
         settings = '{"batchWatermarkMs":0,"conf":{"spark.sql.shuffle.partitions":"2"}}'
         write_sealed(offsets / "41", f"v1\n{settings}\n")
         lines = [
-            f"2026-11-16 19:1{n % 10}:0{n % 7} INFO epoch {n} committed, {617 + n} rows" for n in range(80)
+            f"2026-11-16T19:1{n // 10}:{n % 10}0.120Z INFO  step=totals epoch={n} committed: {617 + n} rows read"
+            for n in range(80)
         ]
-        lines[40] = "2026-11-16 19:14:02 WARN the watermark of partition 3 is 41 s behind"
-        lines[70] = "2026-11-16 19:17:05 ERROR sink `alerts`: the webhook answered 503, retry in 4 s"
+        lines[40] = "2026-11-16T19:14:02.000Z WARN  the watermark of partition 3 is 41 s behind"
+        lines[70] = (
+            "2026-11-16T19:17:05.000Z ERROR step=totals epoch=70 sink `alerts`: the webhook answered 503, retry in 4 s"
+        )
         (self.directory_of_jobs / job / "log.txt").write_text("\n".join(lines) + "\n")
 
 

@@ -48,7 +48,9 @@ def main() -> None:
     while (request := job.read_request()) is None:
         rows = int((time.monotonic() - began) * 500)
         write_json(attempt.status, {"at": time.time(), **tick(graph, rows)})
-        print(f"INFO {rows} rows so far", flush=True)
+        print(
+            f"2026-03-02T09:00:00.000Z INFO  step=averages epoch={rows // 100} {rows} rows so far", flush=True
+        )
         time.sleep(TICK)
     write_json(attempt.exit, {"ending": {"stop": "stopped", "drain": "drained"}[request], "at": time.time()})
 

@@ -162,12 +162,42 @@ assert "sensor-1" in json.loads((place / "request.json").read_text())["rows"]["r
 
 def test_log_is_searched_and_followed(running: str, open_page: OpenPage) -> None:
     page = open_page(f"{running}/runs")
-    lines = page.locator("#log div")
+    lines = page.locator("#log > div")
     expect(lines.first).to_contain_text("rows so far")
     before = lines.count()
     wait_until(lambda: lines.count() > before)
-    page.locator("#search").fill("INFO 0 rows")
+    page.locator("#search").fill("Z 0 rows")
     expect(lines).to_have_count(1)
+
+
+def test_savepoint_is_created_by_button(running: str, open_page: OpenPage) -> None:
+    page = open_page(f"{running}/runs")
+    page.get_by_role("button", name="Create a savepoint").click()
+    page.get_by_label("Name", exact=True).fill("before-lunch")
+    with page.expect_request(lambda request: request.url.endswith("/savepoint")) as request:
+        page.get_by_role("button", name="Create", exact=True).click()
+    assert request.value.post_data_json == {"name": "before-lunch"}
+    expect(page.locator(".toast.bad")).to_contain_text(
+        "there is no checkpoint"
+    )  # this driver stores no state
+
+
+def test_alert_rule_is_added_and_deleted_by_button(service_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{service_url}/alerts")
+    page.get_by_role("button", name="Add a rule").click()
+    page.get_by_label("Fires if").select_option(label="records wait in the sources")
+    page.get_by_label("Threshold").fill("5000")
+    page.get_by_label("Only if it holds for").fill("soon")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator(".toast.bad")).to_contain_text("expected a duration")
+    page.get_by_role("button", name="Add a rule").click()
+    page.get_by_label("Threshold").fill("5000")
+    page.get_by_role("button", name="Add", exact=True).click()
+    row = page.get_by_role("row", name="more than 5,000 records, for 1 minute")
+    expect(row).to_be_visible()
+    row.get_by_role("button", name="Delete lag").click()
+    page.locator("#confirm-yes").click()
+    expect(row).to_have_count(0)
 
 
 def test_error_of_a_document_is_shown_at_its_line(running: str, open_page: OpenPage) -> None:

@@ -169,6 +169,28 @@ def test_drain_lists_the_absences_that_complete(simulated_url: str, open_page: O
     expect(page.locator("#confirm-yes")).to_have_text("Drain")
 
 
+@pytest.mark.parametrize("width", [1440, 390])
+def test_pages_of_a_job_hardly_shift_while_they_load(
+    width: int, simulated_url: str, open_page: OpenPage
+) -> None:
+    measure = """() => new Promise(done => {
+        let total = 0;
+        new PerformanceObserver(list => list.getEntries().forEach(each => { if (!each.hadRecentInput) total += each.value; }))
+            .observe({type: "layout-shift", buffered: true});
+        requestAnimationFrame(() => requestAnimationFrame(() => done(total)));
+    })"""
+    for path, drawn in (
+        ("", "#graph .react-flow__node"),
+        ("/metrics", ".plot canvas"),
+        ("/runs", "#log > div"),
+    ):
+        page = open_page(f"{simulated_url}/jobs/b27d01e4ac88{path}", width=width)
+        page.locator(drawn).first.wait_for()
+        page.locator(".plot canvas, #log > div").first.wait_for()
+        assert page.evaluate(measure) <= 0.05, path
+        page.context.close()
+
+
 def test_step_has_a_chart_of_its_rates(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}{JOB}#step=totals")
     expect(page.locator("#chart-step canvas")).to_be_visible()
@@ -355,11 +377,139 @@ def test_entry_is_deleted_and_a_problem_leads_to_its_field(simulated_url: str, o
     expect(page.locator("#flow .react-flow__edge")).to_have_count(0)
 
 
+def test_columns_and_functions_are_completed_in_the_text_and_in_forms(
+    simulated_url: str, open_page: OpenPage
+) -> None:
+    page = open_page(f"{simulated_url}{JOB}/edit")
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    page.evaluate(
+        """() => {
+            const at = editor.state.doc.toString().indexOf("country <> home");
+            editor.dispatch({selection: {anchor: at + 2}});
+            editor.focus();
+        }"""
+    )
+    page.keyboard.press("Control+Space")
+    options = page.locator(".cm-tooltip-autocomplete")
+    expect(options).to_contain_text("country")
+    expect(options).to_contain_text("coalesce(")
+    page = open_page(f"{simulated_url}{JOB}/edit#view=flow&entry=totals")
+    words = page.locator("#words option")
+    expect(words.first).to_have_attribute("value", "id")
+    expect(page.locator('#words option[value="sum("]')).to_have_count(1)
+    expect(page.get_by_label("Value 1 of aggregate")).to_have_attribute("list", "words")
+
+
+def test_pattern_has_a_form(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/new")
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    steps = "match: {within: 1 minute, steps: [low: value < 1, {high: {followed_by: value > 9, times: 2}}]}"
+    page.evaluate(
+        """steps => editor.dispatch({changes: {from: 0, to: editor.state.doc.length, insert:
+            "name: p\\nsources:\\n  tx:\\n    memory: {}\\n    schema: k string, value double, ts timestamp\\n"
+            + "    event_time: {column: ts}\\nsteps:\\n  m:\\n    from: tx\\n    key_by: k\\n    " + steps + "\\n"}})""",
+        steps,
+    )
+    page.get_by_role("tab", name="Flow").click()
+    page.locator("#flow .react-flow__node[data-id=m]").click()
+    form = page.locator("#entry")
+    expect(form.get_by_label("Condition of step 2")).to_have_value("value > 9")
+    expect(form.get_by_label("Contiguity of step 2")).to_have_value("followed_by")
+    expect(form.get_by_label("Repeats of step 2")).to_have_value("2")
+    form.get_by_label("Contiguity of step 2").select_option("next")
+    form.get_by_label("Name of step 3").fill("calm")
+    form.get_by_label("Contiguity of step 3").select_option("not_followed_by")
+    form.get_by_label("Condition of step 3").fill("value = 5")
+    form.get_by_label("Condition of step 3").press("Enter")
+    expect(form.get_by_label("Name of step 4")).to_be_visible()
+    text = document(page)
+    assert "low: value < 1" in text
+    assert "high: {next: value > 9, times: 2}" in text
+    assert "calm: {not_followed_by: value = 5}" in text
+
+
+def test_nodes_are_moved_and_keep_their_place(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/edit#view=flow")
+    node = page.locator("#flow .react-flow__node[data-id=abroad]")
+    arrange = page.get_by_role("button", name="Arrange")
+    expect(arrange).to_be_disabled()
+    place = "element => element.style.transform"
+    before = node.evaluate(place)
+    box = node.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 20, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 90, steps=4)
+    page.mouse.up()
+    expect(arrange).to_be_enabled()
+    moved = node.evaluate(place)
+    assert moved != before
+    page.reload()
+    expect(node).to_be_visible()
+    assert node.evaluate(place) == moved
+    arrange.click()
+    expect(arrange).to_be_disabled()
+    page.wait_for_function(
+        "before => document.querySelector('.react-flow__node[data-id=abroad]').style.transform === before",
+        arg=before,
+    )
+
+
 def test_viewer_may_not_edit_the_flow(tmp_path: Path, open_page: OpenPage) -> None:
     with serve_feed(SimulatedFeed(tmp_path), Principal("eve", Role.VIEWER)) as url:
         page = open_page(f"{url}{JOB}/edit#view=flow")
         expect(page.get_by_role("tab", name="Flow")).to_be_disabled()
         expect(page.locator("#editor")).to_be_visible()
+
+
+def test_nodes_show_connector_totals_load_and_skew_and_edges_their_columns(
+    simulated_url: str, open_page: OpenPage
+) -> None:
+    page = open_page(f"{simulated_url}/jobs/b27d01e4ac88")
+    source = page.locator(".react-flow__node[data-id=readings]")
+    expect(source).to_contain_text("files · events.jsonl")
+    expect(source).to_contain_text("skew 2.3 x")
+    step = page.locator(".react-flow__node[data-id=hourly]")
+    expect(step.locator(".step")).to_have_class(re.compile("load-backpressure"))
+    expect(step).to_contain_text("▲ backpressure 97 %")
+    expect(step.locator(".total")).to_have_text(re.compile(r"^[\d.]+ M → [\d.]+ M rows$"))
+    expect(page.locator(".edge-label").first).to_have_attribute("title", re.compile(r"station|sensor|ts "))
+    source.click()
+    panel = page.locator("#step")
+    panel.get_by_text("4 partitions, skew 2.3 x").click()
+    expect(panel.get_by_role("row", name="alarms-3")).to_contain_text("244 k")
+    panel.get_by_text(re.compile(r"^\d+ columns$")).click()
+    expect(panel.locator("code").first).to_be_visible()
+
+
+def test_last_rows_of_each_sink_are_shown(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/data")
+    rows = page.locator("#last-rows")
+    expect(rows).to_contain_text("The last rows of used_abroad")
+    page.locator(".last-rows").get_by_role("button", name="totals_table").click()
+    expect(rows).to_contain_text("The last rows of totals_table")
+    expect(rows.locator("tbody tr")).to_have_count(3)
+
+
+def test_log_is_filtered_by_level_step_and_epoch(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/runs")
+    records = page.locator("#log > div")
+    expect(records).to_have_count(80)
+    page.get_by_label("Level").select_option("WARN")
+    expect(records).to_have_count(2)
+    expect(records.first).to_have_text(re.compile("19:14:02WARN.*41 s behind"))
+    page.get_by_label("Level").select_option("")
+    page.get_by_label("Epoch").fill("12")
+    expect(records).to_have_count(1)
+    page.get_by_label("Log of the driver or of Spark").select_option("spark")
+    expect(page.locator("#log")).to_contain_text("No record matches")
+
+
+def test_events_show_who_did_what(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}/runs")
+    events = page.locator("#events li")
+    expect(events.nth(2)).to_contain_text("upgrade requested ana")
+    expect(events.last).to_contain_text("submitted ana")
 
 
 def test_alerts_list_their_rules(simulated_url: str, open_page: OpenPage) -> None:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
+from docs.playground.model.patterns import Either, Group, Model, Path, Row, Step, is_run, steps_of
+from docs.playground.model.patterns import Element as ModelElement
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.support.patterns_model import Either, Group, Model, Path, Row, Step, is_run, steps_of
-from tests.support.patterns_model import Element as ModelElement
 
 from headrace.lowering.patterns.matches import match_driver
 from headrace.lowering.watermarks import END_OF_TIME_MS

@@ -7,8 +7,8 @@ import random
 from typing import Any
 
 import pytest
+from docs.playground.model.windows import END, model
 from pyspark.sql import SparkSession, functions
-from tests.support.windows_model import END, model
 
 from headrace import windows
 from headrace.triggers import Emission

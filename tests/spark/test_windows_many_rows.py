@@ -10,8 +10,8 @@ import random
 from typing import Any
 
 import pytest
+from docs.playground.model.windows import model
 from pyspark.sql import SparkSession
-from tests.support.windows_model import model
 
 from headrace.windows.lower import WindowDriver
 

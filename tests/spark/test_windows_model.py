@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
+from docs.playground.model.windows import model
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from tests.support.windows_model import model
 
 from headrace.windows.lower import WindowDriver
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs.playground.model.windows import model
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession, functions
-from tests.support.windows_model import model
 
 from headrace import triggers, windows
 from headrace.lowering.counts import Counts

@@ -28,6 +28,7 @@ from headrace.cli.commands import (
     state,
     test,
     to_yaml,
+    warm,
     why,
 )
 from headrace.cli.commands.operations import checkpoint, cluster, diff, savepoint
@@ -64,6 +65,7 @@ app.command(rich_help_panel=_RUN)(run.run)
 app.command(rich_help_panel=_RUN)(sql.sql)
 app.command(rich_help_panel=_RUN)(diff.diff)
 app.add_typer(savepoint.savepoint, name="savepoint", rich_help_panel=_RUN)
+app.command(rich_help_panel=_RUN)(warm.warm)
 app.add_typer(checkpoint.checkpoint, name="checkpoint", rich_help_panel=_RUN)
 app.command(rich_help_panel=_INSPECT)(state.state)
 app.command(rich_help_panel=_INSPECT)(query.query)

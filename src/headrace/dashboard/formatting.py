@@ -31,6 +31,15 @@ def number(value: float | None, unit: str = "") -> str:
     return " ".join(filter(None, [digits, *units]))
 
 
+def times(factor: float) -> str:
+    """Format a factor.
+
+    >>> times(1.0), times(3.14159)
+    ('1.0 x', '3.1 x')
+    """
+    return f"{factor:.1f} x"
+
+
 def count(value: int | None) -> str:
     """Format a count: exact below ten thousand, with three digits above.
 

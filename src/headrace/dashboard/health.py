@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.dashboard.feeds.base import JobView, Severity
-from headrace.dashboard.formatting import count
+from headrace.dashboard.feeds.base import JobFigures, JobView, Severity
+from headrace.dashboard.formatting import count, duration, milliseconds, number
 from headrace.jobs.states import ENDED, JobState
+
+MIN_LAG = 1000
+"""The lag from which on a job can be behind; a smaller one is a batch."""
+MAX_BACKLOG_SECONDS = 60.0
+"""The backlog, in seconds of input, from which on a job is behind its sources."""
+MAX_WATERMARK_SECONDS = 600.0
+"""The watermark delay, beyond ten times the age of the rows, from which on something holds it back."""
 
 ICONS: dict[Severity, str] = {"ok": "✓", "warn": "▲", "bad": "✕", "idle": "■"}
 _STATES: dict[str, Severity] = {
@@ -65,10 +72,57 @@ def health_of(job: JobView) -> Health:
         return Health("bad", "Rows lost", f"the row accounting of {', '.join(unbalanced)} does not balance")
     if severity == "ok" and job.warning:
         return Health("warn", "Degraded", job.warning)
+    if severity == "ok" and (reason := _behind(job.figures)):
+        return Health("warn", "Behind", reason)
     reason = job.error or "" if severity in ("bad", "warn") else _REASONS.get(job.state, "")
     if job.state == "draining" and job.figures.lag:
         reason += f" {count(job.figures.lag)} rows remain."
     return Health(severity, job.state.capitalize(), reason)
+
+
+def _behind(figures: JobFigures) -> str:
+    """Return the reason why a running job is behind its sources; empty if it is not.
+
+    >>> _behind(JobFigures(lag=60_000, rate_in=200.0))
+    'the sources have 60 k rows that are not read: 5 min of input at the present rate'
+    """
+    backlog = (figures.lag or 0) / figures.rate_in if figures.rate_in else 0.0
+    if (figures.lag or 0) >= MIN_LAG and backlog >= MAX_BACKLOG_SECONDS:
+        rows = number(figures.lag, "rows")
+        return f"the sources have {rows} that are not read: {duration(backlog)} of input at the present rate"
+    age = (figures.event_age or 0.0) / 1000
+    delay = figures.watermark_delay or 0.0
+    if figures.event_age is None or figures.replays or delay < MAX_WATERMARK_SECONDS + 10 * age:
+        return ""
+    slowest = f": {figures.slowest_partition}" if figures.slowest_partition else ""
+    what = f"the watermark is {duration(delay)} behind the clock, although rows are {duration(age)} old"
+    return f"{what}; a source or a partition holds it back{slowest}"
+
+
+def judged(job: JobView) -> str:
+    """Return what the health of a running job is judged by, in one line.
+
+    >>> judged(JobView("1", "fraud", "running", figures=JobFigures(lag=3, p99=18.0, late=2)))
+    'lag 3 rows · p99 18 ms · 2 late · 0 restarts'
+    """
+    figures = job.figures
+    old = "rows of a recording or a backfill" if figures.replays else ""
+    delay = (
+        ""
+        if figures.watermark_delay is None or old
+        else f"watermark delay {duration(figures.watermark_delay)}"
+    )
+    parts = [
+        f"lag {number(figures.lag, 'rows')}"
+        if figures.lag is not None
+        else "lag not reported by the sources",
+        f"p99 {milliseconds(figures.p99)}" if figures.p99 is not None else "",
+        old or delay,
+        f"{count(figures.late)} late" if figures.late else "",
+        f"{count(figures.dead_letters)} dead letters" if figures.dead_letters else "",
+        f"{job.restarts} restarts",
+    ]
+    return " · ".join(filter(None, parts))
 
 
 def by_urgency(jobs: Sequence[JobView]) -> list[JobView]:

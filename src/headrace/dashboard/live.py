@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, StreamingResponse
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
+from headrace.access import restrict
+from headrace.access.effort import EffortError, limit_effort
 from headrace.dashboard.charts import RANGES
-from headrace.dashboard.editor.completion import complete
+from headrace.dashboard.editor.completion import complete, complete_expression
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.editor.versions import TONES, diff_lines, notes_of, verdict_of
 from headrace.dashboard.feeds.base import Feed, JobView
 from headrace.dashboard.formatting import outline
 from headrace.dashboard.health import by_urgency
-from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures
+from headrace.dashboard.messages import job_cells, job_message, jobs_message, node_figures, partitions_of
 from headrace.dashboard.plan_graph import graph_of
 from headrace.dashboard.rendering import render, viewer_of
-from headrace.dashboard.stored.logs import read_log
+from headrace.dashboard.stored.logs import LogFilter, read_log, spark_log
 from headrace.dashboard.stored.side_outputs import read_rows
 from headrace.errors import HeadraceError
 from headrace.jobs.api.access import JobWithRows, Operator, ViewedJob, Viewer, may_read_rows
@@ -37,6 +40,18 @@ MAX_DOCUMENT = 1 << 20
 def _feed(request: Request) -> Feed:
     feed: Feed = request.app.state.feed
     return feed
+
+
+class LogQuery(BaseModel):
+    """The part of a log that a page reads: after an offset, and filtered."""
+
+    attempt: int = Field(default=1, ge=0, le=1 << 30)
+    offset: int = -1
+    origin: Literal["driver", "spark"] = "driver"
+    search: str = ""
+    level: str = ""
+    step: str = ""
+    epoch: str = ""
 
 
 FeedOf = Annotated[Feed, Depends(_feed)]
@@ -57,7 +72,6 @@ def _existing(job: str, feed: Feed) -> JobView:
     return view
 
 
-Attempt = Annotated[int, Query(ge=0, le=1 << 30)]
 Position = Annotated[int, Query(ge=0, le=MAX_DOCUMENT)]
 ViewOfJob = Annotated[JobView, Depends(_view)]
 ViewOfJobWithRows = Annotated[JobView, Depends(_view_with_rows)]
@@ -142,6 +156,7 @@ def step(request: Request, feed: FeedOf, job: ViewOfJob, step: str) -> HTMLRespo
         raise HTTPException(404, "no such step")
     rows_visible = may_read_rows(feed.policy, viewer, job.owner)
     shown = {"node": node, "figures": node_figures(job, node), "rows_visible": rows_visible}
+    shown["partitions"] = partitions_of(job, node)
     return render(request, "step.html", job=job, **shown)
 
 
@@ -166,7 +181,19 @@ def sample(request: Request, feed: FeedOf, job: JobWithRows, step: str) -> HTMLR
         return render(request, "sample.html", error=error.problem.what)
     rows = answer["rows"]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    return render(request, "sample.html", error="", step=step, rows=rows, columns=columns)
+    return render(request, "sample.html", error="", step=step, rows=rows, columns=columns, at=None)
+
+
+@router.get("/jobs/{job}/sinks/{sink}")
+def last_rows(request: Request, feed: FeedOf, job: JobWithRows, sink: str) -> HTMLResponse:
+    """Return the last rows of a sink, which the driver keeps."""
+    try:
+        answer = feed.inquire(job, "last_rows", sink)
+    except HeadraceError as error:
+        return render(request, "sample.html", error=error.problem.what)
+    rows = answer["rows"]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return render(request, "sample.html", error="", step=sink, rows=rows, columns=columns, at=answer["at"])
 
 
 @router.get("/jobs/{job}/physical")
@@ -187,11 +214,15 @@ def data_rows(request: Request, feed: FeedOf, job: JobWithRows, output: str, q: 
 
 
 @router.get("/jobs/{job}/log")
-def log(
-    feed: FeedOf, job: JobWithRows, attempt: Attempt = 1, offset: int = -1, q: str = ""
-) -> dict[str, Any]:
-    """Return the lines of an attempt's log after an offset."""
-    return asdict(read_log(feed.log_file(job, attempt), offset=offset, search=q))
+def log(feed: FeedOf, job: JobWithRows, wanted: Annotated[LogQuery, Query()]) -> dict[str, Any]:
+    """Return the records of a log of an attempt after an offset."""
+    if wanted.origin == "spark":
+        pids = [each.pid for each in feed.attempts(job) if each.number == wanted.attempt]
+        file = spark_log(feed.checkpoint(job), pids[0] if pids else None)
+    else:
+        file = feed.log_file(job, wanted.attempt)
+    filtered = LogFilter(wanted.search, wanted.level, wanted.step, wanted.epoch)
+    return asdict(read_log(file, filtered, offset=wanted.offset))
 
 
 async def _document(request: Request) -> str:
@@ -226,7 +257,16 @@ def _compare(request: Request, feed: Feed, job: JobView, text: str) -> HTMLRespo
 
 @router.post("/complete")
 async def completions(
-    request: Request, line: Position, column: Position, _: Operator
+    request: Request, feed: FeedOf, line: Position, column: Position, _: Operator
 ) -> list[dict[str, str]]:
-    """Return the keys and values that fit at a position of a document."""
-    return await run_in_threadpool(complete, await _document(request), line, column)
+    """Return the keys, values, columns and functions that fit at a position of a document."""
+    text = await _document(request)
+    return await run_in_threadpool(_complete, feed, text, line, column)
+
+
+def _complete(feed: Feed, text: str, line: Position, column: Position) -> list[dict[str, str]]:
+    try:
+        with restrict(feed.policy.access), limit_effort("document"):
+            return [*complete_expression(text, line, column), *complete(text, line, column)]
+    except EffortError:
+        return complete(text, line, column)

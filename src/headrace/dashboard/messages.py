@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.dashboard import formatting as text
 from headrace.dashboard.charts import ALL
 from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
-from headrace.dashboard.health import actions_of, health_of, summary_of
+from headrace.dashboard.health import actions_of, health_of, judged, summary_of
 
 BUSY = 0.9
 """The busy share from which on a step can be the cause of backpressure."""
+IDLE = 0.02
+"""The busy share below which a step is idle."""
 BACKLOG_SECONDS = 10.0
 """The backlog, in seconds of input, from which on a busy step counts as backpressured."""
 _MESSAGES = ("received", "stored", "duplicates", "dropped", "refused")
@@ -64,6 +66,7 @@ def job_message(job: JobView, graph: dict[str, Any] | None) -> dict[str, Any]:
         "severity": health.severity,
         "state": f"{health.icon} {health.word}",
         "reason": health.reason,
+        "judged": judged(job) if job.state == "running" else "",
         "warned": job.warned,
         "actions": list(actions_of(job.state)),
         "kpi": kpis_of(job),
@@ -80,6 +83,7 @@ def kpis_of(job: JobView) -> dict[str, str]:
         "rate": text.number(figures.rate_in, "rows/s") if figures.rate_in is not None else text.NOTHING,
         "p99": text.milliseconds(figures.p99),
         "lag": text.number(figures.lag, "rows") if figures.lag is not None else text.NOTHING,
+        "unreported": "not reported by the sources" if job.state == "running" and figures.lag is None else "",
         "delay": _delay(figures),
         "watermark": text.utc(figures.watermark) if figures.watermark else "",
         "slowest": figures.slowest_partition and f"slowest: {figures.slowest_partition}",
@@ -112,6 +116,9 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "reception": {name: text.count(step.reception[name]) for name in _MESSAGES if step.reception},
         "watermark": text.utc(step.watermark),
         "pressure": node["stateful"] and _is_backpressured(step),
+        "load": _load(node, step),
+        "rows": _rows(node, step),
+        "skew": text.times(skew_of(step.partitions)) if step.partitions else "",
         "balanced": step.balanced,
         "failed": job.state in ("failed", "restarting") and is_named(node["id"], job.error or ""),
         "accounting": dict(step.accounting),
@@ -132,6 +139,44 @@ def is_named(step: str, error: str) -> bool:
     return first.startswith(f"{step}:") or f"`{step}`" in first
 
 
+def partitions_of(job: JobView, node: Mapping[str, Any]) -> list[tuple[str, int, int, float]]:
+    """Return the partitions of a source: name, records read, lag, and the share of the busiest one."""
+    figures = job.figures.steps.get(node["parts"][0])
+    partitions = figures.partitions if figures is not None else {}
+    most = max((read for read, _ in partitions.values()), default=0)
+    return [
+        (name, read, lag, round(read / most, 3) if most else 0.0) for name, (read, lag) in partitions.items()
+    ]
+
+
+def skew_of(partitions: Mapping[str, tuple[int, int]]) -> float:
+    """Return how many times more records than on average the busiest partition has delivered.
+
+    >>> skew_of({"tx-0": (10, 0), "tx-1": (50, 0)}), skew_of({"tx-0": (0, 7)})
+    (1.6666666666666667, 1.0)
+    """
+    reads = [read for read, _ in partitions.values()]
+    return max(reads) * len(reads) / sum(reads) if sum(reads) else 1.0
+
+
+def _load(node: Mapping[str, Any], step: StepFigures) -> str:
+    """Return the load of a step in a word: idle, ok, busy, or backpressure if its source has a backlog."""
+    if step.busy is None:
+        return ""
+    if node["stateful"] and _is_backpressured(step):
+        return "backpressure"
+    return "busy" if step.busy >= BUSY else "ok" if step.busy >= IDLE else "idle"
+
+
+def _rows(node: Mapping[str, Any], step: StepFigures) -> str:
+    """Return the rows in and out of a node since the job was submitted."""
+    ends = {"source": (step.rows_out,), "sink": (step.rows_out,)}.get(
+        node.get("kind", ""), (step.rows_in, step.rows_out)
+    )
+    known = [text.number(rows) for rows in ends if rows is not None]
+    return f"{' → '.join(known)} rows" if known else ""
+
+
 def _merge(parts: list[StepFigures]) -> StepFigures:
     """Return the input figures of the first part, the output figures of the last and the state of any."""
     if not parts:
@@ -150,6 +195,7 @@ def _merge(parts: list[StepFigures]) -> StepFigures:
         state_bytes=stateful.state_bytes,
         watermark=next((part.watermark for part in parts if part.watermark), None),
         lag=first.lag,
+        partitions=first.partitions,
         reception=first.reception,
         accounting=stateful.accounting,
         balanced=stateful.balanced,

@@ -23,6 +23,7 @@ from headrace.dashboard.feeds.base import AlertView, Feed, JobView
 from headrace.dashboard.health import by_urgency, summary_of
 from headrace.dashboard.live import FeedOf, ViewOfJob, ViewOfJobWithRows, document_for, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
+from headrace.dashboard.plan_graph import graph_of, height_of
 from headrace.dashboard.rendering import is_page, render, viewer_of
 from headrace.dashboard.stored.checkpoints import read_checkpoints
 from headrace.dashboard.stored.side_outputs import list_side_outputs, read_payloads, read_rows
@@ -30,6 +31,7 @@ from headrace.dashboard.stored.sinks import list_sinks
 from headrace.errors import SetupError
 from headrace.jobs.api.access import Admin, Anyone, Viewer, may_read_rows
 from headrace.jobs.live import Hub, StreamLimit
+from headrace.metrics.alerts.rules import CONDITIONS
 from headrace.runtime.progress.delays import ENOUGH_ROWS
 from headrace.spark.java import find_java
 
@@ -86,7 +88,9 @@ def jobs_page(request: Request, feed: FeedOf, _: Viewer) -> HTMLResponse:
 def graph_page(request: Request, feed: FeedOf, job: ViewOfJob) -> HTMLResponse:
     """Show the data-flow graph of a job and its main charts."""
     state = {"charts": [asdict(chart) for chart in charts.OVERVIEW], "range": charts.RANGES["15 min"]}
-    return _job_page(request, feed, job, "graph", charts=charts.OVERVIEW, state=state)
+    plan = feed.plan(job.id)
+    height = height_of(graph_of(plan)) if plan else 0
+    return _job_page(request, feed, job, "graph", charts=charts.OVERVIEW, height=height, state=state)
 
 
 @router.get("/jobs/{job}/metrics")
@@ -132,6 +136,8 @@ def runs_page(request: Request, feed: FeedOf, job: ViewOfJob, attempt: int = 0) 
         checkpoints=checkpoints,
         savepoints=list_savepoints(feed.checkpoint(job.id)),
         scaling=feed.scaling(job.id),
+        events=feed.events(job.id),
+        queries=[query["name"] for query in (feed.plan(job.id) or {}).get("queries", ())],
         state={"attempt": shown},
     )
 
@@ -172,7 +178,10 @@ def alerts_page(request: Request, feed: FeedOf, _: Viewer) -> HTMLResponse:
     """Show firing and resolved alerts, and the rules."""
     alerts = feed.alerts()
     resolved = [alert for alert in alerts if alert.resolved is not None]
-    return render(request, "alerts.html", firing=_firing(feed), resolved=resolved, rules=feed.rules())
+    choices: dict[str, Any] = {"kinds": CONDITIONS, "jobs": sorted({job.name for job in feed.jobs()})}
+    return render(
+        request, "alerts.html", firing=_firing(feed), resolved=resolved, rules=feed.rules(), **choices
+    )
 
 
 @router.get("/users")

@@ -27,7 +27,7 @@ def graph_of(plan: Plan, document: str = "") -> dict[str, Any]:
     >>> graph = graph_of({"steps": steps})
     >>> [node["id"] for node in graph["nodes"]], graph["edges"]
     (['tx', 'big'], [{'id': 'tx>big', 'source': 'tx', 'target': 'big', 'output': '', 'ref': 'tx:event_time', \
-'exchange': False}])
+'exchange': False, 'columns': []}])
     """
     steps = {step["name"]: step for step in plan["steps"]}
     owners = _fold(steps)
@@ -38,6 +38,28 @@ def graph_of(plan: Plan, document: str = "") -> dict[str, Any]:
         "nodes": [_node(steps[name], members, document) for name, members in parts.items()],
         "edges": _edges(steps, owners),
     }
+
+
+_NODE, _STATEFUL, _GAP = 104, 136, 22
+"""The heights of nodes and the gap between them, as `graph.js` draws them."""
+
+
+def height_of(graph: Mapping[str, Any]) -> int:
+    """Estimate the height of a graph in pixels, so that a page can reserve it before the graph is laid out.
+
+    >>> chain = [{"id": name, "stateful": False} for name in "ab"]
+    >>> one_row = {"nodes": chain, "edges": [{"source": "a", "target": "b"}]}
+    >>> height_of(one_row), height_of({"nodes": chain, "edges": []})
+    (104, 230)
+    """
+    ranks = {node["id"]: 0 for node in graph["nodes"]}
+    for _ in ranks:  # the longest path to each node
+        for edge in graph["edges"]:
+            ranks[edge["target"]] = max(ranks[edge["target"]], ranks[edge["source"]] + 1)
+    heights: dict[int, int] = defaultdict(int)
+    for node in graph["nodes"]:
+        heights[ranks[node["id"]]] += (_STATEFUL if node["stateful"] else _NODE) + _GAP
+    return max(heights.values(), default=_GAP) - _GAP
 
 
 def _fold(steps: Mapping[str, Step]) -> dict[str, str]:
@@ -66,6 +88,7 @@ def _node(step: Step, parts: list[Step], document: str) -> dict[str, Any]:
     return {
         "id": step["name"],
         "kind": step["kind"],
+        **_endpoint(step),
         "verb": stateful["verb"] if stateful.get("stateful") else " + ".join(part["verb"] for part in parts),
         "parts": [part["name"] for part in parts],
         "patterns": stateful["verb"].startswith("match"),
@@ -77,8 +100,29 @@ def _node(step: Step, parts: list[Step], document: str) -> dict[str, Any]:
         "unbounded": stateful.get("unbounded", ""),
         "queries": step.get("queries", []),
         "outputs": step.get("outputs", []),
+        "columns": parts[-1].get("columns", {}).get("main", []),
         "edges": edges_of(step, parts),
         "declaration": declaration_at(document, step.get("place", "")),
+    }
+
+
+_TARGETS = ("topic", "topics", "subscribe", "table", "path", "url", "queue", "stream", "replay")
+"""Options that identify what a connector reads or writes; the first one that is set is shown."""
+
+
+def _endpoint(step: Step) -> dict[str, str]:
+    """Return the connector and the target of a source or a sink; both are empty for other steps.
+
+    >>> _endpoint({"kind": "sink", "facts": ["sqlite path=fraud.db table=totals key=card,window"]})
+    {'connector': 'sqlite', 'target': 'totals'}
+    """
+    if step["kind"] == "step" or not step.get("facts"):
+        return {"connector": "", "target": ""}
+    connector, *words = step["facts"][0].split(" ")
+    options = dict(word.split("=", 1) for word in words if "=" in word)
+    return {
+        "connector": connector,
+        "target": next((options[name] for name in _TARGETS if name in options), ""),
     }
 
 
@@ -110,6 +154,7 @@ def _edges(steps: Mapping[str, Step], owners: Mapping[str, str]) -> list[dict[st
                     "output": output,
                     "ref": ref,
                     "exchange": bool(step.get("queries")) and not shared,
+                    "columns": steps[producer].get("columns", {}).get(output or "main", []),
                 }
     return list(edges.values())
 

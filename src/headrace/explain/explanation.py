@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, get_args
 
 from headrace.connectors.base import Guarantee
@@ -14,6 +15,7 @@ from headrace.plan.graph import Graph
 from headrace.plan.guarantees import SinkGuarantee, sink_guarantees
 from headrace.plan.queries import Query, queries_of
 from headrace.plan.realtime import real_time_of
+from headrace.plan.types import ColumnTypes
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
@@ -46,6 +48,11 @@ class Explanation:
     queries: tuple[Query, ...]
     sink_guarantees: tuple[SinkGuarantee, ...]
     """The guarantee of each sink, in plan order."""
+
+    @cached_property
+    def types(self) -> ColumnTypes:
+        """The types of the columns, as far as they are known without Spark."""
+        return ColumnTypes(self.graph)
 
     @property
     def name(self) -> str:
@@ -129,6 +136,7 @@ def _step(explanation: Explanation, node: Node) -> dict[str, Any]:
         "kind": "source" if not node.inputs else "sink" if isinstance(node, Sink) else "step",
         "inputs": [str(ref) for ref in node.inputs],
         "outputs": [out or "main" for out in node.outputs],
+        "columns": {out or "main": _columns(explanation, Ref(node.name, out)) for out in node.outputs},
         "stateful": node.stateful,
         "facts": list(step.facts),
         "tier": step.tier.name,
@@ -139,6 +147,13 @@ def _step(explanation: Explanation, node: Node) -> dict[str, Any]:
         "queries": list(step.queries),
         "place": step.place,
     }
+
+
+def _columns(explanation: Explanation, ref: Ref) -> list[str]:
+    """Return the columns of an output with their types; only names where Spark has to derive the types."""
+    types = explanation.types.of(ref)
+    names = explanation.graph.facts(ref).columns or ()
+    return [f"{name} {types.get(name.lower(), '').lower()}".strip() for name in names]
 
 
 def _query(explanation: Explanation, query: Query) -> dict[str, Any]:

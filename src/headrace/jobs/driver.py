@@ -26,6 +26,7 @@ from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceErr
 from headrace.explain.explanation import as_json, explain
 from headrace.jobs.directory import JobDirectory, read_json, write_json
 from headrace.jobs.inquiries import Answers
+from headrace.jobs.logging import EpochLog
 from headrace.jobs.model import JobSettings
 from headrace.jobs.process import start_time
 from headrace.metrics.lineage import datasets_of
@@ -62,6 +63,7 @@ class Driver:
         self._number = attempt
         self._settings = settings
         self._interrupted = interrupted
+        self._epochs = EpochLog()
         identity = {"pid": os.getpid(), "started": start_time(os.getpid()), "attempt": attempt}
         write_json(self._attempt.driver, identity)
 
@@ -120,6 +122,7 @@ class Driver:
             answers = Answers(self._job, graph, options, handle)
             self._watch(handle, ticks, answers, draining=options.until == "drained")
             self._report(ticks.build(handle.status()))
+            self._epochs.add(handle.status(), last=True)
 
     def _watch(self, handle: RunHandle, ticks: TickBuilder, answers: Answers, *, draining: bool) -> None:
         stopping: Future[None] | None = None
@@ -131,7 +134,9 @@ class Driver:
                     stopping = executor.submit(handle.stop)
                 if time.monotonic() >= due:
                     due = time.monotonic() + TICK
-                    self._report(ticks.build(handle.status()))
+                    status = handle.status()
+                    self._report(ticks.build(status))
+                    self._epochs.add(status)
 
     def _stops(self) -> bool:
         return self._interrupted() or self._job.read_request() == "stop"

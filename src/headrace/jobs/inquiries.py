@@ -40,10 +40,11 @@ class Inquiry(BaseModel):
     """An inquiry about a job.
 
     `step` and `key` select the state for `state` and `why`, `step` a sample. `table` reads the table `step`,
-    or its rows of `key`; `query` runs `sql` over the tables of the job.
+    or its rows of `key`; `query` runs `sql` over the tables of the job,
+    and `last_rows` returns the last rows of the sink `step`.
     """
 
-    kind: Literal["state", "why", "plan", "sample", "table", "query"]
+    kind: Literal["state", "why", "plan", "sample", "last_rows", "table", "query"]
     step: str | None = None
     key: str | None = None
     rows: int = ROWS
@@ -90,6 +91,7 @@ class Answers:
         self._graph = graph
         self._options = options
         self._last = ""
+        handle._last_rows("")  # keeps them from now on
 
     def answer_pending(self, executor: Executor) -> None:
         """Answer a new inquiry on another thread, if there is one."""
@@ -105,6 +107,7 @@ class Answers:
             "why": self._why,
             "plan": self._plan,
             "sample": self._sample,
+            "last_rows": self._last_rows,
             "table": self._table,
             "query": self._query,
         }
@@ -134,6 +137,10 @@ class Answers:
     def _sample(self, inquiry: Inquiry) -> dict[str, Any]:
         rows = self._handle.sample(inquiry.step or "", rows=inquiry.rows)
         return {"step": inquiry.step, "rows": rows}
+
+    def _last_rows(self, inquiry: Inquiry) -> dict[str, Any]:
+        at, rows = self._handle._last_rows(inquiry.step or "")
+        return {"step": inquiry.step, "at": at, "rows": rows}
 
     def _table(self, inquiry: Inquiry) -> dict[str, Any]:
         place, name = self._directory.checkpoint, inquiry.step or ""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from headrace.access import ENVIRONMENT, SAFE_PATH, Access
 from headrace.jobs.directory import AttemptDirectory
+from headrace.spark.warm.places import OFF
 
 VARIABLE = "HEADRACE_JOB"
 """The environment variable that identifies the processes of a job."""
@@ -64,7 +65,7 @@ def environment_of(job: str, access: Access | None = None) -> dict[str, str]:
     """
     inherited = {name: value for name, value in os.environ.items() if name not in (*SECRETS, ENVIRONMENT)}
     restriction = {} if access is None else access.environment()
-    return inherited | restriction | {VARIABLE: job, SAFE_PATH: "1"}
+    return inherited | restriction | {VARIABLE: job, SAFE_PATH: "1", OFF: "off"}
 
 
 def kill_group(leader: int, job: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,8 @@ class TickBuilder:
         edges = rows_at_edges(self._graph, self._queries, status)
         totals = self._totals(status)
         steps = {node.name: _step(node, edges, status) for node in self._graph}
+        for source, partitions in self._partitions(status):
+            steps[source]["partitions"] = partitions
         batch = (status.latency_ms or 0) / 1000
         counters = _counters(totals, steps) | {f"{each.name} busy": each.busy_ms for each in status.queries}
         rates = self._rates.add(time.monotonic(), counters, batch)
@@ -67,6 +70,16 @@ class TickBuilder:
             "mismatches": [asdict(each) for each in status.mismatches[-MAX_MISMATCHES:]],
             "out_of_order": _out_of_order(status.delays),
         }
+
+    def _partitions(self, status: Status) -> Iterator[tuple[str, dict[str, list[int]]]]:
+        """Yield records read and lag of each partition, for sources that are alone in a query."""
+        measured = {query.name: query for query in status.queries}
+        for query in self._queries:
+            figures = measured.get(query.name)
+            if len(query.sources) == 1 and figures is not None and (figures.reads or figures.lag):
+                names = sorted(figures.reads | figures.lag, key=natural)
+                counts = {name: [figures.reads.get(name, 0), figures.lag.get(name, 0)] for name in names}
+                yield query.sources[0], counts
 
     def _totals(self, status: Status) -> dict[str, int]:
         """Return the counters of this run and all earlier ones."""
@@ -110,6 +123,15 @@ class TickBuilder:
             self._delays.popleft()
         first = self._delays[0][1] if len(self._delays) > 1 else Delays()
         return delays.since(first)
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Return a sort key in which numbers are in their order.
+
+    >>> sorted(["tx-10", "tx-9"], key=natural)
+    ['tx-9', 'tx-10']
+    """
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def watermark_delay(watermark: str | None) -> int | None:

@@ -89,6 +89,8 @@ class Delivery:
     """Those of them whose unmatched rows are dead letters."""
     open_log: Callable[[str], AccountingLog] | None = None
     """Opens the row accounting of a step of the query."""
+    tap: Callable[[str, DataFrame], DataFrame] = lambda sink, frame: frame
+    """Samples the rows of a sink."""
     sync_offsets: Callable[[int], None] = lambda epoch: None
     """Makes the offsets of an epoch durable, which Spark does not do."""
     _lowering: Lowering | None = None
@@ -249,7 +251,7 @@ class Delivery:
             staged = sink.writer.stage(epoch, sink.prepare(counter.frame, epoch))
         else:
             frame = sink.prepare(rows, epoch)
-            counter = RowCounter(frame)
+            counter = RowCounter(self.tap(sink.name, frame))
             staged = sink.writer.stage(epoch, counter.frame)
             self.mismatches.compare(sink.name, epoch, counter.rows, staged.rows)
         reach("delivery.staged")

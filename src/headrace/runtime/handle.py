@@ -60,6 +60,10 @@ class RunHandle(ABC):
         what = "rows cannot be sampled in real-time mode"
         raise OptionError(what, where=name, hint="run it without --real-time")
 
+    def _last_rows(self, sink: str) -> tuple[float, list[dict[str, Any]]]:
+        """Return the last rows of a sink, at most ten, and their time; keep them from the first call on."""
+        return 0.0, []
+
     @abstractmethod
     def stop(self) -> None:
         """Stop gracefully: finish and commit the current micro-batch. The next run resumes from there."""

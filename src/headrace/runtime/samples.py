@@ -10,6 +10,7 @@ import json
 import threading
 import time
 import uuid
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import OptionError, did_you_mean, without_passwords
@@ -30,6 +31,8 @@ TRUNCATED = "(cut)"
 """The only column of a truncated row."""
 SECONDS = 10.0
 """Default time to wait for rows."""
+KEEP_SECONDS = 2.0
+"""Seconds between two samples of the last rows of a sink."""
 _POLL = 0.05
 _SETTLE = 0.5
 """Seconds to wait for rows of other tasks after the first row."""
@@ -43,6 +46,8 @@ class Samples:
         self._spark = spark
         self._run = uuid.uuid4().hex
         self._requested: set[Ref] = set()
+        self._keeps = False
+        self._last: dict[str, LastRows] = {}
         self._lock = threading.Lock()
         self._kernel = kernel(spark).sampling.EdgeSamples
         self._kernel.prepare(java_session(spark))
@@ -72,8 +77,63 @@ class Samples:
                 self._requested.discard(ref)
                 self._kernel.end(self._mark(ref))
 
+    def tap_sink(self, sink: str, frame: DataFrame) -> DataFrame:
+        """Return the frame that a sink writes in an epoch, sampled from time to time."""
+        if not self._keeps:
+            return frame
+        from pyspark.sql import DataFrame
+
+        last, mark = self._last.setdefault(sink, LastRows()), f"{self._run} into {sink}"
+        if last.finish():
+            self._kernel.end(mark)
+        if last.sampler is None:
+            if time.monotonic() - last.begun < KEEP_SECONDS:
+                return frame
+            session = java_session(self._spark)
+            last.begin(self._kernel.begin(session, mark, ROWS, MAX_LENGTH))
+        return DataFrame(self._kernel.tap(java_frame(frame), mark), frame.sparkSession)
+
+    def last_rows(self, sink: str) -> tuple[float, list[dict[str, Any]]]:
+        """Return the last rows that were kept of a sink, and the time; 0 and no rows if there are none.
+
+        From the first call on, at most one sample per sink is taken in two seconds.
+        """
+        self._keeps = True
+        last = self._last.get(sink, LastRows())
+        last.look()
+        return last.at, [read_row(row) for row in last.rows]
+
     def _mark(self, ref: Ref) -> str:
         return f"{self._run} {ref}"
+
+
+@dataclass
+class LastRows:
+    """The last rows of a sink; `sampler` collects the next ones."""
+
+    rows: list[str] = field(default_factory=list)
+    at: float = 0.0
+    sampler: Any = None
+    begun: float = float("-inf")
+
+    def begin(self, sampler: Any) -> None:
+        """Collect rows in a new sampler."""
+        self.sampler, self.begun = sampler, time.monotonic()
+
+    def look(self) -> bool:
+        """Take the rows of the sampler, if it has any."""
+        sampler = self.sampler
+        if sampler is None or sampler.isZero():
+            return False
+        self.rows, self.at = list(sampler.value()), time.time()
+        return True
+
+    def finish(self) -> bool:
+        """Take the rows of the sampler and end it, if it has any."""
+        taken = self.look()
+        if taken:
+            self.sampler = None
+        return taken
 
 
 def find_edge(graph: Graph, name: str) -> Ref:

@@ -10,7 +10,9 @@ Java objects are `Any`: py4j resolves their methods at run time. A call that thr
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -256,3 +258,68 @@ def java_message(error: Exception) -> str:
     """Return the message of the Java exception that caused an error, otherwise the text of the error."""
     thrown = getattr(error, "java_exception", None)
     return str(error if thrown is None else thrown.getMessage())
+
+
+def attach(port: int, secret: str, run: str) -> SparkSession:
+    """Return a new session of a Spark that runs in a JVM of another process.
+
+    Python workers of earlier runs are not used again, because they hold the modules of those runs.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    named = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
+    python = {} if "PYSPARK_PYTHON" in os.environ else {"PYSPARK_PYTHON": sys.executable}
+    os.environ.update(named | python)  # pyspark then connects to this gateway and launches no JVM
+    try:
+        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
+        java: Any = SparkContext._jvm
+        context = java.org.apache.spark.SparkContext.getOrCreate()
+        java_context = java.org.apache.spark.api.java.JavaSparkContext(context)
+        settings: Any = SparkConf(_jconf=java_context.getConf())
+        python_context = SparkContext(gateway=gateway, jsc=java_context, conf=settings)
+    finally:
+        for name in named | python:
+            del os.environ[name]
+    python_context.environment["HEADRACE_RUN"] = run
+    first = java.org.apache.spark.sql.classic.SparkSession.builder().sparkContext(context).getOrCreate()
+    session: Any = SparkSession
+    attached: SparkSession = session(python_context, first.newSession())
+    return attached
+
+
+def connection() -> tuple[int, str]:
+    """Return port and secret of the gateway of this process, for `attach`."""
+    from pyspark import SparkContext
+
+    parameters: Any = SparkContext._gateway.java_parameters  # type: ignore[union-attr]
+    return int(parameters.port), str(parameters.auth_token)
+
+
+def is_idle(spark: SparkSession) -> bool:
+    """True if Spark runs, and no session of it has a streaming query or a job."""
+    java = java_session(spark)
+    context = spark.sparkContext._jsc.sc()  # type: ignore[attr-defined, unused-ignore]
+    if context.isStopped() or not java.sharedState().activeStreamingQueries().isEmpty():
+        return False
+    return bool(len(context.statusTracker().getActiveJobIds()) == 0)
+
+
+def used_heap(spark: SparkSession) -> float:
+    """Return the share of the heap that is used after a collection."""
+    java = jvm(spark).java.lang
+    java.System.gc()
+    runtime = java.Runtime.getRuntime()
+    return float(runtime.totalMemory() - runtime.freeMemory()) / float(runtime.maxMemory())
+
+
+def kill_jvm() -> None:
+    """Kill the JVM that this process started, and wait until it has ended."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        process.kill()
+        process.wait()

@@ -21,10 +21,10 @@ from headrace.spark.cluster import (
     fit_partitions,
     is_on_this_machine,
 )
-from headrace.spark.gateway import JavaError, has_class, java_session, kernel, system_property
+from headrace.spark.gateway import JavaError, has_class, is_launched, java_session, kernel, system_property
 from headrace.spark.java import java_options, require_safe_java
 from headrace.spark.kernel_jar import ensure_kernel_jar, minor_version, read_properties
-from headrace.spark.launch import DRIVER_OPTIONS, active_session, cores, start, submitted_settings
+from headrace.spark.launch import BY_SUBMIT, DRIVER_OPTIONS, active_session, cores, start, submitted_settings
 from headrace.spark.package_archive import build_archive
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def open_session(
     session = active_session()
     if session is None:
         settings = _settings(name, submitted_settings() | requested, kernel, jars)
-        session = start(settings, jars, log_directory, inherited)
+        session = _borrow(settings, inherited) or start(settings, jars, log_directory, inherited)
         _prepare_cluster(session, settings)
     else:
         running = dict(session.sparkContext.getConf().getAll())
@@ -109,6 +109,26 @@ def open_session(
         _adapt_session(session, requested, jars)
     _verify_kernel(session, kernel)
     return session
+
+
+def settings_for(
+    name: str,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    jars: Sequence[str | Path] = (),
+) -> dict[str, str]:
+    """Return the settings with which `open_session` starts Spark."""
+    requested = submitted_settings() | _check_settings(master, conf or {})
+    return _settings(name, requested, ensure_kernel_jar(_to_stderr), list(map(Path, jars)))
+
+
+def _borrow(settings: Mapping[str, str], inherited: Sequence[int]) -> SparkSession | None:
+    """Return a session of a warm JVM with these settings on this machine, if there is one."""
+    if cores(settings["spark.master"]) is None or is_launched() or BY_SUBMIT in os.environ:
+        return None
+    from headrace.spark.warm.client import borrow
+
+    return borrow(settings, inherited)
 
 
 def _check_settings(master: str | None, conf: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from ruamel.yaml.nodes import Node as YamlNode
 
 from headrace.access import accepted_environment
 from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT
+from headrace.durations import EXPECTED_DURATION
 from headrace.errors import DocumentError
 from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
@@ -21,7 +22,7 @@ from headrace.yaml.build import PlanBuilder
 from headrace.yaml.entries import STEPS, Entry, read_sink, read_source, read_step
 from headrace.yaml.errors import ErrorCollector, raise_problem
 from headrace.yaml.parsing import build_tree, compose, expand_tree
-from headrace.yaml.positions import Fields, Value, from_plain
+from headrace.yaml.positions import Fields, Value, from_plain, replace_scalars
 from headrace.yaml.reading import read_mapping, read_text, reject_unknown
 
 GENERATED_NAME = re.compile(rf"{NAME.pattern}:[a-z_]+(:[0-9]+)?")
@@ -188,13 +189,23 @@ def read_tree(tree: Value, name: str, errors: ErrorCollector) -> Graph:
     sources = document.get("sources")
     if not (isinstance(sources, Fields) and sources) and not errors.problems:
         errors.add(document.where, "the document has no sources", "add `sources:` with at least one source")
-    if errors.problems and graph.nodes:  # also check the steps that could be read
-        for problem in problems_of(graph):
+    mended = _mend(document, graph, errors) if errors.problems else graph
+    if errors.problems and mended.nodes:  # also check the steps that could be read
+        for problem in problems_of(mended):
             errors.add(problem.where, problem.what, problem.hint)
     for problem in rejected_expressions(graph):
         errors.add(problem.where, problem.what, problem.hint)
     errors.raise_any()
     return graph
+
+
+def _mend(document: Fields, graph: Graph, errors: ErrorCollector) -> Graph:
+    """Return the plan with valid durations in place of wrong ones, so that their steps are checked."""
+    wrong = {problem.where for problem in errors.problems if problem.what.startswith(EXPECTED_DURATION)}
+    if not wrong:
+        return graph
+    mended = replace_scalars(document, wrong, "1 minute")
+    return _build(mended, graph.name, ErrorCollector()) if isinstance(mended, Fields) else graph
 
 
 def _build(document: Fields, name: str, errors: ErrorCollector) -> Graph:

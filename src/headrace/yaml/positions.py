@@ -127,6 +127,19 @@ def replace_at(value: Value, path: Sequence[str | int], new: Scalar) -> Value:
     return replace_at(value, rest, new)
 
 
+def replace_scalars(value: Value, places: Collection[str], text: str) -> Value:
+    """Return the tree with a text in place of the scalars at some positions."""
+    if isinstance(value, Fields):
+        entries = {
+            key: replace(entry, value=replace_scalars(entry.value, places, text))
+            for key, entry in value.entries.items()
+        }
+        return replace(value, entries=entries)
+    if isinstance(value, Items):
+        return replace(value, items=tuple(replace_scalars(item, places, text) for item in value.items))
+    return Scalar(value.where, text, text) if value.where in places else value
+
+
 def _child(value: Value, part: str | int) -> KeyedValue | None:
     if isinstance(value, Fields):
         return value.entries.get(str(part))

@@ -122,7 +122,9 @@ def test_rows_documents_and_logs_can_be_private() -> None:
         *(f"GET /api/v1/jobs/{{job}}/{name}" for name in ("why", "samples", "side_outputs")),
         "GET /api/v1/jobs/{job}/side_outputs/{output}",
         "GET /api/v1/jobs/{job}/query",
+        "GET /api/v1/jobs/{job}/sinks/{sink}/rows",
         "GET /api/v1/jobs/{job}/tables/{name}",
+        "GET /ui/jobs/{job}/sinks/{sink}",
         *(f"GET /jobs/{{job}}/{name}" for name in ("data", "edit")),
         *(f"GET /ui/jobs/{{job}}/{name}" for name in ("sample", "physical", "log", "rows")),
         "GET /ui/jobs/{job}/data/{output}",
@@ -155,14 +157,27 @@ class Site:
 
     def state(self) -> Any:
         users = [(user["name"], user["role"]) for user in PrincipalStore(self.service.database).users()]
-        return self.service.jobs(), users, self.service.document(self.job.id), self.service.alerts.silences(0)
+        alerts = self.service.alerts
+        return (
+            self.service.jobs(),
+            users,
+            self.service.document(self.job.id),
+            alerts.silences(0),
+            alerts.rules(),
+        )
 
     def audit(self) -> list[dict[str, Any]]:
         return self.service.audit.page(limit=100_000)[0]
 
     def path(self, route: APIRoute) -> str:
-        values = {"job": self.job.id, "output": "n.dead_letters", "step": "out", "name": "viewer"}
-        return str(route.path).format(**values, silence="none")
+        values = {
+            "job": self.job.id,
+            "output": "n.dead_letters",
+            "step": "out",
+            "name": "viewer",
+            "sink": "out",
+        }
+        return str(route.path).format(**values, silence="none", rule="none")
 
     def request(self, method: str, path: str, user: str | None) -> tuple[int, str]:
         """Send a path as it is written, without normalising it."""

@@ -153,6 +153,17 @@ def test_an_unknown_name_is_not_found(client: httpx.Client, method: str, path: s
     assert response.json()["detail"].startswith(detail)
 
 
+def test_rules_of_alerts_are_added_listed_and_deleted(client: httpx.Client) -> None:
+    rule = {"alert": "lag", "above": 1000, "for": "1 minute", "name": "behind"}
+    added = client.post("/api/v1/alert-rules", json=rule)
+    assert added.status_code == 201, added.text
+    names = [each["rule"]["name"] for each in client.get("/api/v1/alert-rules").json()]
+    assert names[-1] == "behind"
+    assert "named `behind`" in client.post("/api/v1/alert-rules", json=rule).text
+    address = f"/api/v1/alert-rules/{added.json()['id']}"
+    assert [client.delete(address).status_code for _ in range(2)] == [204, 404]
+
+
 def test_silences_are_added_listed_and_ended(client: httpx.Client) -> None:
     silence = client.post("/api/v1/silences", json={"seconds": 60, "rule": "lag"}).json()["id"]
     assert [each["id"] for each in client.get("/api/v1/silences").json()] == [silence]

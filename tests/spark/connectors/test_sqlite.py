@@ -112,7 +112,7 @@ def test_complete_mode_replaces_the_table(spark: SparkSession, run: MakeRun, tmp
 
 
 def test_update_mode_needs_a_key(run: MakeRun, tmp_path: Path) -> None:
-    with pytest.raises(DeliveryError, match="out: `update` overwrites rows, so the sink needs `key`"):
+    with pytest.raises(DeliveryError, match="out: rows are updated, so the sink needs `key`"):
         connect.sqlite(path=tmp_path / "x.db", table="t").writer().open(run("update"))
 
 

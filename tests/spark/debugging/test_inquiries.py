@@ -81,6 +81,10 @@ def test_rows_of_an_edge_are_sampled(running: JobDirectory) -> None:
         inquire(running, Inquiry(kind="sample", step="rwos"))
 
 
+def test_sink_without_rows_has_no_last_rows(running: JobDirectory) -> None:
+    assert inquire(running, Inquiry(kind="last_rows", step="out")) == {"step": "out", "at": 0.0, "rows": []}
+
+
 def test_unknown_step_is_rejected_and_the_job_goes_on(running: JobDirectory) -> None:
     with pytest.raises(OptionError, match="unknown stateful step `cuonts`"):
         inquire(running, Inquiry(kind="state", step="cuonts"))

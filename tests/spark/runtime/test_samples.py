@@ -91,3 +91,18 @@ def test_a_sample_without_rows_is_empty_and_an_unknown_edge_is_rejected(
         assert run.sample("sums.late", timeout=0.1) == []
         with pytest.raises(OptionError, match="unknown step or output `smus`"):
             run.sample("smus")
+
+
+def test_last_rows_of_a_sink_are_kept_while_the_run_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    job = Job(tmp_path)
+
+    def has_rows() -> bool:
+        job.add_row()
+        return bool(run._last_rows("out")[1])
+
+    with job.pipeline.start(checkpoint=tmp_path) as run:
+        assert run._last_rows("out") == (0.0, [])
+        wait_until(has_rows, run)
+        _, rows = run._last_rows("out")
+        run.stop()
+    assert rows[0] in job.out.contents()

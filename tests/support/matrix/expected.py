@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from docs.playground.model.windows import END, NEVER, model
+
 from tests.support.matrix.cells import Cell
 from tests.support.matrix.streams import Advance, End, Kill, Line, Row, Rows, Watermark
-from tests.support.windows_model import END, NEVER, model
 
 SECOND = 1_000_000
 KEYS = ("a", "b")

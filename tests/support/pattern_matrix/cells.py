@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from docs.playground.model.patterns import Element, Group, Step
+
 from tests.support.matrix.cells import DISORDERS
-from tests.support.patterns_model import Element, Group, Step
 
 WITHIN = 14
 """Seconds that a match may take."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from docs.playground.model.patterns import Model, run_of
+from docs.playground.model.patterns import Row as Lettered
+
 from tests.support.matrix.streams import Watermark
 from tests.support.pattern_matrix.cells import WITHIN, Cell
 from tests.support.pattern_matrix.streams import Line, Row, Rows
-from tests.support.patterns_model import Model, run_of
-from tests.support.patterns_model import Row as Lettered
 
 KEYS = ("p", "q")
 Outputs = dict[str, list[dict[str, Any]]]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
 from headrace.dashboard.feeds.series import sparkline_of
 from headrace.dashboard.feeds.service import figures_of, without_rates
-from headrace.dashboard.health import health_of
-from headrace.dashboard.messages import job_message, kpis_of, node_figures
+from headrace.dashboard.health import health_of, judged
+from headrace.dashboard.messages import job_message, kpis_of, node_figures, partitions_of
 
 GRAPH = {
     "nodes": [
@@ -137,3 +137,50 @@ def test_step_named_in_the_error_is_marked_until_the_next_attempt_runs() -> None
         return node_figures(job, {"id": "tx", "parts": ["tx"], "stateful": False})["failed"]
 
     assert [failed(state) for state in ("restarting", "failed", "running")] == [True, True, False]
+
+
+def test_load_of_a_step_is_a_word() -> None:
+    def load(busy: float | None, lag: int = 0) -> object:
+        steps = {"totals": StepFigures(rate_in=100.0, lag=lag, busy=busy)}
+        job = JobView("1", "fraud", "running", figures=JobFigures(steps=steps))
+        return node_figures(job, {"id": "totals", "parts": ["totals"], "stateful": True})["load"]
+
+    assert [load(None), load(0.01), load(0.4), load(0.95), load(0.95, 5_000)] == [
+        "", "idle", "ok", "busy", "backpressure"
+    ]  # fmt: skip
+
+
+def test_node_has_its_totals_and_a_source_its_partitions_with_their_skew() -> None:
+    partitions = {"tx-0": [300, 4], "tx-1": [100, 0]}
+    tick = {
+        "metrics": {"late": 0, "dead_letters": 0},
+        "steps": {
+            "tx": {"rows_out": 400, "partitions": partitions},
+            "sums": {"rows_in": 400, "rows_out": 20},
+        },
+    }
+    job = JobView("1", "fraud", "running", figures=figures_of(tick))
+    source = {"id": "tx", "kind": "source", "parts": ["tx"], "stateful": False}
+    step = {"id": "sums", "kind": "step", "parts": ["sums"], "stateful": True}
+    assert (node_figures(job, source)["rows"], node_figures(job, step)["rows"]) == (
+        "400 rows",
+        "400 → 20 rows",
+    )
+    assert node_figures(job, source)["skew"] == "1.5 x"
+    assert partitions_of(job, source) == [("tx-0", 300, 4, 1.0), ("tx-1", 100, 0, 0.333)]
+    assert partitions_of(job, step) == []
+
+
+def test_job_is_behind_by_its_backlog_or_by_a_watermark_that_something_holds_back() -> None:
+    def health(**figures: float | None) -> tuple[str, str]:
+        job = JobView("1", "fraud", "running", figures=JobFigures(**figures))  # type: ignore[arg-type]
+        return health_of(job).word, health_of(job).reason
+
+    assert health(lag=900_000, rate_in=1_000.0)[0] == "Behind"
+    assert health(lag=30_000, rate_in=1_000.0) == ("Running", "")
+    held = health(watermark_delay=7_200.0, event_age=4_000.0)
+    assert held[0] == "Behind"
+    assert held[1].startswith("the watermark is 2 h behind the clock, although rows are 4 s old")
+    assert health(watermark_delay=7_200.0, event_age=3_000_000.0) == ("Running", "")  # hourly files
+    assert health(watermark_delay=2e7, event_age=2e10) == ("Running", "")  # a replay
+    assert judged(JobView("1", "f", "running")) == "lag not reported by the sources · 0 restarts"

@@ -53,6 +53,9 @@ sinks:
     assert nodes["totals"]["declaration"].splitlines()[-1] == "  aggregate: {n: count(*)}"
     assert nodes["totals"]["verb"] == "window"
     assert [edge["output"] for edge in graph["edges"]] == ["", "", "late"]
+    assert (nodes["out"]["connector"], nodes["totals"]["connector"]) == ("console", "")
+    assert graph["edges"][0]["columns"] == ["card string", "amount double", "ts timestamp"]
+    assert "n bigint" in graph["edges"][1]["columns"]
 
 
 def test_two_outputs_of_a_step_into_the_same_target_are_two_edges() -> None:

@@ -9,9 +9,13 @@ from pathlib import Path
 
 from headrace.dashboard.feeds.base import JobFigures, StepFigures
 from headrace.dashboard.stored.checkpoints import QueryCheckpoint
-from headrace.dashboard.stored.logs import read_log
+from headrace.dashboard.stored.logs import LogFilter, LogRecord, read_log, spark_log
 from headrace.dashboard.stored.side_outputs import list_side_outputs, read_payloads, read_rows
 from headrace.dashboard.stored.sinks import list_sinks
+
+
+def texts(log: Path, wanted: LogFilter | None = None, offset: int = -1) -> list[str]:
+    return [record.text for record in read_log(log, wanted, offset=offset).records]
 
 
 def write_rows(checkpoint: Path, name: str, *rows: Mapping[str, object]) -> None:
@@ -59,19 +63,51 @@ def test_name_of_an_output_is_no_path(tmp_path: Path) -> None:
 
 def test_log_is_continued_where_the_last_read_ended(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
-    assert read_log(log).lines == ()
+    assert texts(log) == []
     log.write_text("one\ntwo\nthr")
     first = read_log(log)
-    assert first.lines == ("one", "two")
+    assert [record.text for record in first.records] == ["one", "two"]
     log.write_text("one\ntwo\nthree\n")
-    assert read_log(log, offset=first.offset).lines == ("three",)
-    assert read_log(log, search="O").lines == ("one", "two")
+    assert texts(log, offset=first.offset) == ["three"]
+    assert texts(log, LogFilter(search="O")) == ["one", "two"]
 
 
 def test_offset_beyond_a_replaced_log_starts_over(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text("new\n")
-    assert read_log(log, offset=10_000).lines == ("new",)
+    assert texts(log, offset=10_000) == ["new"]
+
+
+def test_records_have_time_level_step_and_epoch_and_are_filtered(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    log.write_text(
+        "2026-03-02T09:00:00.120Z INFO  step=totals epoch=11 committed: 40 rows read\n"
+        '{"card": "c1"}\n'
+        "2026-03-02T09:00:01.000Z WARN  MicroBatchExecution: batch 12 took 9 s\n"
+        "2026-03-02T09:00:02.000Z ERROR TaskSetManager: lost task\n"
+        "java.lang.Exception: full\n"
+        "\tat a.B.c(B.scala:7)\n"
+    )
+    first, row, slow, error = read_log(log).records
+    assert first == LogRecord("committed: 40 rows read", "2026-03-02T09:00:00.120Z", "INFO", "totals", "11")
+    assert (row.level, row.text) == ("", '{"card": "c1"}')
+    assert (slow.level, slow.epoch) == ("WARN", "12")
+    assert error.text.splitlines()[1:] == ["java.lang.Exception: full", "\tat a.B.c(B.scala:7)"]
+    assert read_log(log, LogFilter(level="WARN")).records == (slow, error)
+    assert read_log(log, LogFilter(step="totals")).records == (first,)
+    assert read_log(log, LogFilter(epoch="12")).records == (slow,)
+
+
+def test_log_of_spark_is_that_of_the_process_of_the_attempt(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in (
+        "spark-20260302-090000-17.log",
+        "spark-20260302-090500-17.log",
+        "spark-20260302-091000-18.log",
+    ):
+        (tmp_path / "logs" / name).write_text("x\n")
+    assert spark_log(tmp_path, 17).name == "spark-20260302-090500-17.log"
+    assert not spark_log(tmp_path, None).exists()
 
 
 def test_payloads_of_dead_letters_become_lines_of_sample_rows(tmp_path: Path) -> None:

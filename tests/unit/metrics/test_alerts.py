@@ -284,3 +284,21 @@ def test_the_document_on_the_page_is_valid(tmp_path: Path) -> None:
     file.write_text(block.text)
     environment = {"ALERT_URL": "https://example.org/alerts", "SMTP_PASSWORD": "hush"}
     assert {rule.alert for rule in load_settings(file, environment).rules} == set(get_args(Kind))
+
+
+def test_a_rule_is_added_and_deleted_while_the_service_runs(store: AlertStore) -> None:
+    alerts, _ = engine(store)
+    alerts.evaluate([job(lag=5_000)], now=1.0)
+    assert alerts.firing() == []
+    added = store.add_rule(AlertRule(alert="lag", above=1_000, for_="1 second"), "ana")
+    assert [(each.owner, each.rule.above, each.rule.for_) for each in store.rules()] == [
+        ("ana", 1_000, "1 second")
+    ]
+    alerts.evaluate([job(lag=5_000)], now=2.0)
+    alerts.evaluate([job(lag=5_000)], now=4.0)
+    assert [alert.rule for alert in alerts.firing()] == ["lag"]
+    assert store.delete_rule(added.id)
+    assert not store.delete_rule(added.id)
+    alerts.evaluate([job(lag=5_000)], now=5.0)
+    assert alerts.firing() == []
+    assert [alert.state for alert in store.recent()] == ["resolved"]

@@ -189,8 +189,8 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
             .aggregate("n", n="count(*)")
             .write("out", connect.sqlite(path="x.db", table="t"))
         ),
-        "`update` overwrites rows, so the sink needs `key`, the columns that identify a row",
-        "",
+        "rows are updated, so the sink needs `key`, the columns that identify a row",
+        "set `key`, such as `key: [card, window]`",
     ),
     "a sink that is a glob": (
         lambda p: read(p).write("out", connect.files(path="out/*.json")),

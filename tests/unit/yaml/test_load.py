@@ -376,3 +376,16 @@ def test_problem_of_an_empty_value_is_at_its_key() -> None:
     with pytest.raises(DocumentError) as caught:
         from_text(text, file="p.yaml")
     assert [problem.where for problem in caught.value.problems] == ["p.yaml:6:5"]
+
+
+def test_a_wrong_duration_does_not_hide_the_other_mistakes_of_its_step() -> None:
+    text = (
+        TX
+        + "steps: {w: {from: tx, key_by: card, window: {tumbling: ten minutes}, aggregate: {m: min(amout)}}}"
+    )
+    with pytest.raises(DocumentError) as raised:
+        from_text(text, name="p")
+    assert [problem.what for problem in raised.value.problems] == [
+        "expected a duration, got 'ten minutes'",
+        "unknown column `amout`",
+    ]

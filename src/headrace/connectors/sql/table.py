@@ -103,7 +103,7 @@ def apply_changes(frame: DataFrame, key: Sequence[str]) -> DataFrame:
 def mode_problem(mode: WriteMode, key: Sequence[str]) -> str:
     """Return the reason why a table cannot be written in a mode; empty if it can."""
     if mode == "update" and not key:
-        return "`update` overwrites rows, so the sink needs `key`, the columns that identify a row"
+        return "rows are updated, so the sink needs `key`, the columns that identify a row"
     return ""
 
 

@@ -41,6 +41,8 @@ class StepFigures:
     """The messages of a source with a write-ahead log: received, stored, dropped and others."""
     ledger_epoch: int | None = None
     """The epoch last committed in the ledger of a sink, or -1; None if it has no ledger."""
+    partitions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The records that were read and the lag of each partition of a source, by name."""
 
 
 _OLD_MS = 86_400_000
@@ -124,12 +126,26 @@ class AlertView:
 
 
 @dataclass(frozen=True)
+class EventView:
+    """An event in the life of a job: a change of its state, a request of a user, a savepoint, an alert."""
+
+    at: float
+    what: str
+    who: str = ""
+    detail: str = ""
+    severity: Severity = "idle"
+
+
+@dataclass(frozen=True)
 class RuleView:
     """A rule of alerts: its name, the condition in words, and the jobs that it watches."""
 
     name: str
     condition: str
     job: str = ""
+    id: str = ""
+    """The id of a rule that was added on the page; empty for those of the file."""
+    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,6 +209,9 @@ class Feed(Protocol):
 
     def scaling(self, job: str) -> ScalingView | None:
         """Return how a job is scaled; None for a job that never was, and has no rule."""
+
+    def events(self, job: str) -> Sequence[EventView]:
+        """Return what happened to a job and who requested it, newest first."""
 
     def log_file(self, job: str, attempt: int) -> Path:
         """Return the file with the output of an attempt."""

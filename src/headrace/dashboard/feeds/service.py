@@ -14,6 +14,7 @@ from headrace.dashboard.feeds.base import (
     AlertView,
     AuditView,
     ChartData,
+    EventView,
     JobFigures,
     JobView,
     RuleView,
@@ -44,7 +45,6 @@ class ServiceFeed:
     def __init__(self, service: JobService) -> None:
         self._service = service
         self._sparklines: dict[str, tuple[float, list[float | None]]] = {}
-        self._kinds = {rule.label: rule.alert for rule in service.alert_rules}
 
     @property
     def policy(self) -> Policy:
@@ -109,6 +109,27 @@ class ServiceFeed:
         rule = settings.autoscale.describe() if settings.autoscale is not None else ""
         return ScalingView(rule, settings.executors, changes)
 
+    def events(self, job: str) -> Sequence[EventView]:
+        """Return the changes of state, requests, savepoints and alerts of a job, newest first."""
+        service, submitted = self._service, self._service.get(job)
+        events = [EventView(submitted.created, "submitted", submitted.owner)]
+        events += map(_transition, service.store.transitions(job))
+        events += [
+            _request(entry) for entry in service.audit.of(job) if str(entry["outcome"]).startswith("2")
+        ]
+        events += [
+            EventView(datetime.fromisoformat(each.created_at).timestamp(), "savepoint", detail=each.name)
+            for each in list_savepoints(self.checkpoint(job))
+        ]
+        for alert in service.alerts.of(job):
+            what = f"alert {alert.rule.replace('_', ' ')}"
+            events.append(
+                EventView(alert.since, what, detail=alert.message, severity=self._severity(alert.rule))
+            )
+            if alert.resolved is not None:
+                events.append(EventView(alert.resolved, f"{what} resolved", severity="ok"))
+        return sorted(events, key=lambda event: event.at, reverse=True)
+
     def log_file(self, job: str, attempt: int) -> Path:
         """Return the file with the output of an attempt."""
         return self._service.directory(job).attempt(attempt).log
@@ -142,7 +163,12 @@ class ServiceFeed:
 
     def rules(self) -> Sequence[RuleView]:
         """Return the rules of alerts."""
-        return [RuleView(rule.label, describe(rule), rule.job or "") for rule in self._service.alert_rules]
+        rules = [RuleView(rule.label, describe(rule), rule.job or "") for rule in self._service.alert_rules]
+        added = [
+            RuleView(each.rule.label, describe(each.rule), each.rule.job or "", each.id, each.owner)
+            for each in self._service.alerts.rules()
+        ]
+        return [*rules, *added]
 
     def users(self) -> tuple[Sequence[UserView], Sequence[UserView]]:
         """Return the users, and the tokens in force."""
@@ -201,7 +227,9 @@ class ServiceFeed:
 
     def _severity(self, rule: str) -> Severity:
         """Return the severity of an alert: rows are lost or the job has ended, or it is slow."""
-        return "bad" if self._kinds.get(rule, rule) in _BROKEN else "warn"
+        added = [each.rule for each in self._service.alerts.rules()]
+        kinds = {each.label: each.alert for each in (*self._service.alert_rules, *added)}
+        return "bad" if kinds.get(rule, rule) in _BROKEN else "warn"
 
     def _sparkline(self, job: str) -> list[float | None]:
         """Return the rates of the last 15 minutes; they are read from the store every few seconds."""
@@ -211,6 +239,17 @@ class ServiceFeed:
             rates = sparkline_of(self._service.history.read(job, now - SPARK_SECONDS, now), now)
             self._sparklines[job] = (now + SPARKLINE_REFRESH, rates)
         return rates
+
+
+def _transition(entry: Mapping[str, Any]) -> EventView:
+    tones: dict[str, Severity] = {"failed": "bad", "restarting": "warn", "running": "ok"}
+    detail = "" if entry["reason"] == entry["after"] else entry["reason"]
+    return EventView(entry["at"], entry["after"], detail=detail, severity=tones.get(entry["after"], "idle"))
+
+
+def _request(entry: Mapping[str, Any]) -> EventView:
+    verb = "delete" if entry["action"].startswith("DELETE") else entry["action"].rpartition("/")[2]
+    return EventView(entry["at"], f"{verb} requested", entry["actor"])
 
 
 def figures_of(snapshot: Mapping[str, Any]) -> JobFigures:
@@ -284,4 +323,5 @@ def _step(
         rules=rules.get("in_force") or {},
         faults=rules.get("faults") or (),
         ledger_epoch=step.get("ledger_epoch"),
+        partitions={name: (read, lag) for name, (read, lag) in (step.get("partitions") or {}).items()},
     )

@@ -47,6 +47,7 @@ function list({problems, warnings}) {
   valid = problems.length === 0;
   $("checked").className = "tone " + (valid ? "ok" : "bad");
   $("checked").textContent = valid ? "✓ Valid" : `✕ ${problems.length} problem${problems.length === 1 ? "" : "s"}`;
+  if (!$("submit").title) $("submit").disabled = !valid;
   $("problems").textContent = "";
   for (const [problem, tone] of [...problems.map(each => [each, "bad"]), ...warnings.map(each => [each, "warn"])]) {
     const item = document.createElement("li"), button = document.createElement("button");
@@ -152,6 +153,6 @@ $("submit-form").addEventListener("submit", async event => {
   } catch (error) {
     toast(error.message, true);
   } finally {
-    $("submit").disabled = false;
+    $("submit").disabled = !valid;
   }
 });

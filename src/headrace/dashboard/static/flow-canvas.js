@@ -44,6 +44,15 @@ function Link(props) {
 
 const nodeTypes = {entry: Entry}, edgeTypes = {link: Link};
 
+const KEPT = "flow-places";  // positions of entries that were moved, by document and name; in this browser
+const kept = () => { try { return JSON.parse(localStorage.getItem(KEPT)) ?? {}; } catch { return {}; } };
+const placesOf = document => kept()[document] ?? {};
+function keep(document, places) {
+  const all = {...kept(), [document]: places};
+  if (!Object.keys(places).length) delete all[document];
+  localStorage.setItem(KEPT, JSON.stringify(Object.fromEntries(Object.entries(all).slice(-50))));
+}
+
 function Canvas({flow, selected, handlers, api}) {
   const [nodes, setNodes, onNodesChange] = useNodesState([]), [edges, setEdges, onEdgesChange] = useEdgesState([]);
   const {setViewport} = useReactFlow(), remeasure = useUpdateNodeInternals(), frame = useRef(null), drawn = useRef({wide: 0, high: 0});
@@ -57,7 +66,8 @@ function Canvas({flow, selected, handlers, api}) {
     setViewport({x, y, zoom});
   };
   useEffect(() => {
-    const {at: dagreAt, wide, high} = layout(flow, {width: WIDTH, gap: 72, heightOf}), place = untangle(flow, dagreAt);
+    const {at: dagreAt, wide, high} = layout(flow, {width: WIDTH, gap: 72, heightOf}), laidOut = untangle(flow, dagreAt);
+    const moved = placesOf(handlers.document()), place = id => moved[id] ?? laidOut(id);
     setNodes(before => flow.nodes.map(node => ({
       id: node.id, type: "entry", position: place(node.id), data: node, selected: node.id === selected, width: WIDTH, height: heightOf(node),
       measured: before.find(each => each.id === node.id)?.measured, ariaLabel: `${node.id}, ${node.verb}`,
@@ -83,10 +93,11 @@ function Canvas({flow, selected, handlers, api}) {
     onDrop: event => drop(event, flow, handlers),
     onKeyDown: event => { const node = event.target.closest(".react-flow__node"); if (node && (event.key === "Enter" || event.key === " ")) handlers.select(node.dataset.id, {keyboard: true}); },
   }, h(Flow, {
-    nodes, edges, onNodesChange, onEdgesChange, nodeTypes, edgeTypes, nodesDraggable: false, deleteKeyCode: null, minZoom: 0.3, maxZoom: 1.5,
+    nodes, edges, onNodesChange, onEdgesChange, nodeTypes, edgeTypes, nodesDraggable: true, nodeDragThreshold: 4, deleteKeyCode: null, minZoom: 0.3, maxZoom: 1.5,
     connectionRadius: 40, zoomOnScroll: false, preventScrolling: false, elementsSelectable: true, multiSelectionKeyCode: null, selectionKeyCode: null,
     isValidConnection: ({source, target}) => source !== target,
     onConnect: link => handlers.connect({source: ref(link), target: link.target, input: link.targetHandle}),
+    onNodeDragStop: (_, node) => { keep(handlers.document(), {...placesOf(handlers.document()), [node.id]: node.position}); handlers.moved(); },
     onNodeClick: (_, node) => handlers.select(node.id), onPaneClick: () => handlers.select(null),
     onSelectionChange: ({edges: links}) => handlers.selectEdge(links[0]?.data ?? null),
   }, h(Background, {gap: 16, size: 1})));
@@ -108,6 +119,9 @@ export function mountCanvas(element, handlers) {
   return {
     update(flow, selected) { root.render(h(ReactFlowProvider, null, h(Canvas, {flow, selected, handlers, api}))); },
     fit: () => api.fit(),
+    isMoved: () => Object.keys(placesOf(handlers.document())).length > 0,
+    arrange: () => keep(handlers.document(), {}),
+    rename: (from, to) => { const {[from]: place, ...others} = placesOf(handlers.document()); if (place) keep(handlers.document(), {...others, [to]: place}); },
     focus: id => element.querySelector(`.react-flow__node[data-id="${CSS.escape(id)}"]`)?.focus(),
   };
 }

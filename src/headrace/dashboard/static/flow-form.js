@@ -39,6 +39,7 @@ export function startForm(panel, {text, edit, remove, close}) {
     if (widget === "name") edit({op: "rename", name, to: value});
     else if (widget === "choice") edit({op: "choose", path, key: value, among: JSON.parse(field.dataset.among)});
     else if (widget === "reference") connect(path, value);
+    else if (widget === "pattern" && !event.target.closest(".pattern-row").querySelector("[aria-label^=Condition]").value.trim() && event.target.value.trim()) return;  // its condition follows
     else edit({op: "set", path, ...valueOf(field, widget, value)});
   });
   panel.addEventListener("click", event => {
@@ -71,6 +72,7 @@ export function startForm(panel, {text, edit, remove, close}) {
 function valueOf(field, widget, value) {
   if (widget === "yaml") return value ? {yaml: value} : {};
   if (widget === "pairs") return {value: pairs(field)};
+  if (widget === "pattern") return {value: pattern(field)};
   if (!value) return {};
   if (widget === "flag") return {value: value === "true"};
   if (widget === "number" && Number.isFinite(Number(value))) return {value: Number(value)};
@@ -82,6 +84,16 @@ function valueOf(field, widget, value) {
 }
 
 const scalar = value => value === "true" ? true : value === "false" ? false : value;
+
+function pattern(field) {  // the steps of a pattern; a row without a condition is left out
+  const rows = [...field.querySelectorAll(".pattern-row")].map(row => [...row.querySelectorAll("input, select")].map(input => input.value.trim()));
+  const steps = rows.filter(([, , condition]) => condition).map(([name, verb, condition, repeats], index) => {
+    const key = name || `step_${index + 1}`, first = index === 0 ? "where" : verb === "where" ? "followed_by" : verb;
+    const times = Number.isInteger(Number(repeats)) && repeats ? {times: Number(repeats)} : repeats ? {[repeats.replaceAll(" ", "_")]: true} : {};
+    return {[key]: first === "where" && !repeats ? scalar(condition) : {[first]: scalar(condition), ...times}};
+  });
+  return steps.length ? steps : null;
+}
 
 function pairs(field) {
   const rows = [...field.querySelectorAll(".pair")].map(row => [...row.querySelectorAll("input")].map(input => input.value.trim()));

@@ -4,7 +4,7 @@ import {isolateHistory, redo, redoDepth, undo, undoDepth} from "./vendor/codemir
 import {mountCanvas} from "./flow-canvas.js";
 import {startForm} from "./flow-form.js";
 import {startPalette} from "./flow-palette.js";
-import {$, on, request} from "./shell.js";
+import {$, on, pageState, request} from "./shell.js";
 
 const STORED = "editor-view", address = new URLSearchParams(location.hash.slice(1));
 let view, show, canvas, form, flow = {nodes: [], edges: []}, selected = null, edge = null, isFormOpen = true, checked = false;
@@ -41,6 +41,7 @@ async function send(operations) {
   }
   if (text() !== before) return send(operations);  // the text was edited meanwhile
   status("idle", "");
+  for (const {op, name, to} of operations) if (op === "rename") canvas?.rename(name, to);
   if (answer.name) [selected, isFormOpen] = [answer.name, true];
   replaceText(answer.document);
   show(answer.checked);
@@ -84,6 +85,7 @@ function draw() {
   if (!isOpen()) return;
   canvas ??= mountCanvas($("flow-graph"), {
     select, connect: link => edit({op: "connect", ...link}), drop: add,
+    document: () => pageState.job ?? "new", moved: () => tools(),
     selectEdge: next => { edge = next; tools(); },
   });
   $("flow-empty").hidden = !checked || flow.nodes.length > 0;
@@ -147,7 +149,7 @@ function startTabs() {
 const history = command => { command(view); };
 
 function startTools() {
-  const actions = {undo: () => history(undo), redo: () => history(redo), delete: removeSelection, fit: () => canvas.fit()};
+  const actions = {undo: () => history(undo), redo: () => history(redo), delete: removeSelection, fit: () => canvas.fit(), arrange};
   $("flow").addEventListener("click", event => {
     const action = event.target.closest("[data-flow]")?.dataset.flow, starter = event.target.closest("[data-starter]")?.dataset.starter;
     if (action) actions[action]();
@@ -168,9 +170,16 @@ function startTools() {
   });
 }
 
+function arrange() {  // the layout by itself again
+  canvas.arrange();
+  flow = {...flow};
+  draw();
+}
+
 function tools() {
   const button = name => $("flow").querySelector(`[data-flow=${name}]`);
   button("undo").disabled = !undoDepth(view.state);
   button("redo").disabled = !redoDepth(view.state);
+  button("arrange").disabled = !canvas?.isMoved();
   button("delete").disabled = !selected && !edge;
 }

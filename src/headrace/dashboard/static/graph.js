@@ -13,7 +13,7 @@ export function layout(plan, {width, height, gap, extra = 0, heightOf = node => 
 }
 
 export function mountGraph(element, plan, {figures = null, onSelect = () => {}} = {}) {
-  const size = figures ? {width: 184, height: 88, gap: 88, extra: 16} : {width: 136, height: 48, gap: 40, extra: 0};  // a preview is small
+  const size = figures ? {width: 196, height: 104, gap: 88, extra: 32} : {width: 136, height: 48, gap: 40, extra: 0};  // a preview is small
   const {at, wide, high} = layout(plan, size);
   const least = figures ? 0.72 : 0.45;  // the smallest readable zoom
   let now = figures;
@@ -23,14 +23,15 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
 
   const Step = ({id, data}) => {
     const live = useFigures(message => message?.nodes[id]);
-    const classes = ["step", "is-" + data.kind, data.stateful ? "stateful" : "", live ? "" : "small", live?.pressure ? "pressed" : "", live?.balanced === false || live?.failed ? "broken" : ""];
+    const classes = ["step", "is-" + data.kind, data.stateful ? "stateful" : "", live ? "" : "small", live?.load ? "load-" + live.load : "", live?.balanced === false || live?.failed ? "broken" : ""];
     const ends = live && (data.kind === "sink" ? [live.in || live.out] : [live.in, live.out]).filter(Boolean);
     return h("div", {className: classes.join(" ")},
       data.kind !== "source" && h(Handle, {type: "target", position: "left"}),
       h("b", {title: id}, id),
-      h("span", {className: "what"}, `${data.verb} · ${data.tier}`),
+      h("span", {className: "what", title: data.facts[0]}, what(data)),
       live && (ends.length ? h("span", {className: "flowing"}, ends.join(" → ")) : h("span", {className: "about", title: data.facts[0]}, data.facts[0])),
-      live && data.stateful && live.watermark !== "–" && h("span", {className: "time", title: "The watermark, in UTC"}, live.watermark),
+      live?.rows && h("span", {className: "total", title: "Since the job was submitted"}, live.rows),
+      live && data.stateful && live.watermark !== "–" && h("span", {className: "time", title: "The watermark, in UTC"}, "watermark " + live.watermark.replace(/^\d+-/, "").replace(" UTC", "")),
       live && h("span", {className: "notes"}, ...notes(live)),
       live?.busy != null && h("i", {className: "busy", style: {"--busy": live.busy}}),
       data.kind !== "sink" && h(Handle, {type: "source", position: "right"}));
@@ -44,7 +45,7 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
     return h(React.Fragment, null,
       h(BaseEdge, {id: props.id, path, className: (props.data.exchange ? "exchange" : "") + hot}),
       moving && h("path", {d: path, className: "live-flow"}),
-      label && h(EdgeLabelRenderer, null, h("div", {className: "edge-label" + hot, "data-edge": props.id, style: {transform}, title: figures && "Sample rows", onClick: () => figures && onSelect(props.source, props.data.ref)}, hot ? "▲ " + label : label)));
+      label && h(EdgeLabelRenderer, null, h("div", {className: "edge-label" + hot, "data-edge": props.id, style: {transform}, title: figures && [...props.data.columns, "(click: sample rows)"].join("\n"), onClick: () => figures && onSelect(props.source, props.data.ref)}, hot ? "▲ " + label : label)));
   };
   const nodes = plan.nodes.map(node => ({id: node.id, type: "step", position: at(node.id), data: node, ariaLabel: `${node.id}, ${node.verb}`}));
   const lane = edge => {  // edges between the same nodes are drawn below each other
@@ -75,10 +76,17 @@ export function mountGraph(element, plan, {figures = null, onSelect = () => {}} 
   };
 }
 
+function what(data) {  // the connector and its target, or what the step does
+  return data.connector ? [data.connector, data.target].filter(Boolean).join(" · ") : data.verb;
+}
+
 function notes(live) {
   const bad = [live.failed && "failed", live.balanced === false && "rows lost"].filter(Boolean);
-  const warn = [live.pressure && "backpressure", live.late && `${live.late} late`, live.dead_letters && `${live.dead_letters} dead letter${live.dead_letters === 1 ? "" : "s"}`].filter(Boolean);
+  const skewed = live.skew && parseFloat(live.skew) >= 2 && `skew ${live.skew}`;
+  const warn = [skewed, live.late && `${live.late} late`, live.dead_letters && `${live.dead_letters} dead letter${live.dead_letters === 1 ? "" : "s"}`].filter(Boolean);
   if (bad.length) return [h("span", {key: "bad", className: "bad"}, "✕ " + bad.join(", "))];
-  if (warn.length) return [h("span", {key: "warn", className: "warn"}, "▲ " + warn.slice(0, 2).join(", "))];
-  return [live.busy !== null && `${Math.round(live.busy * 100)} % busy`, live.state].filter(Boolean).map(text => h("span", {key: text}, text));
+  const word = {backpressure: "▲ backpressure", busy: "◆ busy", idle: "idle"}[live.load];
+  const load = live.busy !== null && h("span", {key: "load", className: "load", title: "The share of the time in which its query processes a batch"}, [word, `${Math.round(live.busy * 100)} %${word ? "" : " busy"}`].filter(Boolean).join(" "));
+  const rest = warn.length ? h("span", {key: "warn", className: "warn"}, "▲ " + warn.slice(0, load ? 1 : 2).join(", ")) : live.state && h("span", {key: "state"}, live.state);
+  return [load, rest].filter(Boolean);
 }

@@ -34,8 +34,6 @@ if ($("graph") && $("split") && state.graph) {
   const graph = mountGraph($("graph"), state.graph, {figures: state.now, onSelect: select});
   panel.addEventListener("click", event => {
     if (event.target.closest("[data-close]")) close();
-    const sampled = event.target.closest("[data-edge]");
-    if (sampled) panel.querySelectorAll("[data-edge]").forEach(button => button.setAttribute("aria-pressed", button === sampled));
   });
   on("close", close);
   on("tick", next => { message = next; graph.update(next); });
@@ -43,6 +41,11 @@ if ($("graph") && $("split") && state.graph) {
 } else if ($("split")) {
   on("tick", message => { if (Object.keys(message.nodes).length) location.reload(); });  // the plan is known now
 }
+
+document.addEventListener("click", event => {
+  const sampled = event.target.closest(".samples [data-edge]");
+  sampled?.parentElement.querySelectorAll("[data-edge]").forEach(button => button.setAttribute("aria-pressed", button === sampled));
+});
 
 if (state.charts) {
   const {Charts} = await import("./charts.js");

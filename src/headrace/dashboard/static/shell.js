@@ -147,14 +147,14 @@ export function confirmed(title, text, action) {
   dialog.showModal();
   return new Promise(resolve => dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), {once: true}));
 }
-function chosenScale() {  // the numbers of the dialog; null if it is cancelled or empty
-  const dialog = $("scale");
+export function chosen(dialog) {  // the values of a dialog that are set; null if it is cancelled or empty
   dialog.returnValue = "no";
   dialog.querySelector("form").reset();
   dialog.showModal();
   return new Promise(resolve => dialog.addEventListener("close", () => {
-    const inputs = [...dialog.querySelectorAll("input")].filter(input => input.value);
-    resolve(dialog.returnValue === "yes" && inputs.length ? Object.fromEntries(inputs.map(input => [input.name, Number(input.value)])) : null);
+    const inputs = [...dialog.querySelectorAll("input, select")].filter(input => input.value);
+    const values = inputs.map(input => [input.name, input.type === "number" ? Number(input.value) : input.value]);
+    resolve(dialog.returnValue === "yes" && inputs.length ? Object.fromEntries(values) : null);
   }, {once: true}));
 }
 document.addEventListener("click", async event => {
@@ -164,7 +164,7 @@ document.addEventListener("click", async event => {
   button.closest("details")?.removeAttribute("open");
   if (readonly) { toast("Refused: " + readonly, true); return; }
   if (CONFIRM[verb] && !await confirmed(`${button.textContent} ${name}?`, CONFIRM[verb] + (verb === "drain" ? absent(absences) : ""), button.textContent)) return;
-  const body = verb === "scale" ? await chosenScale() : undefined;
+  const body = verb === "scale" ? await chosen($("scale")) : undefined;
   if (body === null) return;
   try {
     const answer = verb === "delete" ? await request("DELETE", `/api/v1/jobs/${job}`) : await request("POST", `/api/v1/jobs/${job}/${verb}`, body);

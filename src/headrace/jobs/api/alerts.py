@@ -6,10 +6,13 @@ import time
 from dataclasses import asdict
 
 from fastapi import APIRouter
+from pydantic import ValidationError
 
+from headrace.errors import OptionError
 from headrace.jobs.api.access import Operator, Service, Viewer
-from headrace.jobs.api.models import AlertModel, SilenceModel, SilenceRequest
+from headrace.jobs.api.models import AlertModel, AlertRuleModel, SilenceModel, SilenceRequest
 from headrace.jobs.states import NotFoundError
+from headrace.metrics.alerts.rules import AlertRule, AlertSettings
 
 router = APIRouter(prefix="/api/v1", tags=["alerts"])
 
@@ -19,6 +22,33 @@ def list_alerts(service: Service, _: Viewer, job: str | None = None) -> list[Ale
     """List alerts, the newest first: of all jobs, or of one."""
     alerts = service.alerts.recent() if job is None else service.alerts.of(job)
     return [AlertModel(**alert.as_json()) for alert in alerts]
+
+
+@router.get("/alert-rules")
+def list_rules(service: Service, _: Viewer) -> list[AlertRuleModel]:
+    """List the rules of alerts: those of the file of the service, then those that were added."""
+    rules = [AlertRuleModel(rule=rule) for rule in service.alert_rules]
+    added = [AlertRuleModel(rule=each.rule, id=each.id, owner=each.owner) for each in service.alerts.rules()]
+    return [*rules, *added]
+
+
+@router.post("/alert-rules", status_code=201)
+def add_rule(rule: AlertRule, service: Service, sender: Operator) -> AlertRuleModel:
+    """Add a rule of alerts, which is evaluated from the next second on."""
+    rules = [*service.alert_rules, *(each.rule for each in service.alerts.rules()), rule]
+    try:
+        AlertSettings(rules=rules)
+    except ValidationError as error:
+        raise OptionError(str(error.errors()[0]["msg"]), where="rule", hint="set another `name`") from None
+    stored = service.alerts.add_rule(rule, sender.name)
+    return AlertRuleModel(rule=stored.rule, id=stored.id, owner=stored.owner)
+
+
+@router.delete("/alert-rules/{rule}", status_code=204)
+def delete_rule(rule: str, service: Service, _: Operator) -> None:
+    """Delete a rule that was added; its alerts are resolved."""
+    if not service.alerts.delete_rule(rule):
+        raise NotFoundError(f"no rule that was added has the id {rule!r}", where="alert-rules")
 
 
 @router.get("/silences")

@@ -148,6 +148,14 @@ def samples(
     return service.inquire(job, Inquiry(kind="sample", step=step, rows=rows))
 
 
+@router.get("/{job}/sinks/{sink}/rows")
+def last_rows(
+    job: JobWithRows, service: Service, sink: Annotated[str, InPath(max_length=200)]
+) -> dict[str, Any]:
+    """Return the last rows that a sink of a running job has written, of at most ten, and their time."""
+    return service.inquire(job, Inquiry(kind="last_rows", step=sink))
+
+
 @router.get("/{job}/tables/{name}")
 def read_table(
     job: JobWithRows,

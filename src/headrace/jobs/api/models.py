@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.jobs.model import Job, JobSettings
 from headrace.jobs.states import JobState
+from headrace.metrics.alerts.rules import AlertRule
 
 
 class SubmitRequest(BaseModel):
@@ -102,6 +103,14 @@ class JobSummary(BaseModel):
     at: float | None = Field(default=None, description="The time of the last tick.")
     metrics: Metrics
     alerts: list[AlertModel] = Field(default_factory=list, description="The alerts that fire.")
+
+
+class AlertRuleModel(BaseModel):
+    """A rule of alerts; one of the file of the service has no id."""
+
+    rule: AlertRule
+    id: str | None = None
+    owner: str | None = None
 
 
 class AttemptModel(BaseModel):

@@ -55,6 +55,11 @@ class AuditLog:
         shown = entries[:limit]
         return shown, shown[-1]["at"] if len(entries) > limit else None
 
+    def of(self, job: str, limit: int = PAGE) -> list[dict[str, Any]]:
+        """Return the last entries about a job, the newest first."""
+        query = "SELECT at, actor, action, job, outcome FROM audit WHERE job = ? ORDER BY at DESC LIMIT ?"
+        return self._database.rows(query, (job, limit))
+
     def clean(self) -> None:
         """Delete entries that are older than the retention."""
         self._database.execute("DELETE FROM audit WHERE at < ?", (time.time() - self._seconds,))

@@ -34,6 +34,9 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS silences (
         id TEXT PRIMARY KEY, job TEXT, rule TEXT, until DOUBLE PRECISION NOT NULL, owner TEXT NOT NULL,
         comment TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS alert_rules (
+        id TEXT PRIMARY KEY, owner TEXT NOT NULL, created DOUBLE PRECISION NOT NULL,
+        document TEXT NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS users (
         name TEXT PRIMARY KEY, role TEXT NOT NULL, secret TEXT NOT NULL,
         created DOUBLE PRECISION NOT NULL)""",

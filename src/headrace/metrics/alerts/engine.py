@@ -32,6 +32,7 @@ class AlertEngine:
         self._pending: dict[_Key, float] = {}
         self._since: dict[str, float] = {}
         """The times since which changes of jobs wait for their notification."""
+        self._rules: tuple[AlertRule, ...] = tuple(settings.rules)
         self._firing = {(alert.job, alert.rule): alert for alert in store.firing()}
         self._resolved = {alert.id: alert for alert in store.resolutions_not_sent()}
 
@@ -39,14 +40,16 @@ class AlertEngine:
         """Evaluate every rule for every job, then send the notifications that are due."""
         at = time.time() if now is None else now
         names = {}
+        self._rules = (*self._settings.rules, *(each.rule for each in self._store.rules()))
         for job in jobs:
             names[job["id"]] = job["name"]
             if job["id"] not in self._memories:
                 self._memories[job["id"]] = self._restore_memory(job, at)
             memory = self._memories[job["id"]]
-            for rule in self._settings.rules:
+            for rule in self._rules:
                 if rule.job in (None, job["name"]):
                     self._update(rule, job["id"], evaluate(rule, job, memory, at), at)
+        self._resolve_deleted(at)
         self._remove_deleted(names)
         self._notify(names, at)
 
@@ -57,7 +60,7 @@ class AlertEngine:
     def _restore_memory(self, job: Mapping[str, Any], at: float) -> JobMemory:
         """Return a memory with the counters of an earlier service, whose old counts must not fire again."""
         memory = JobMemory()
-        for rule in self._settings.rules:
+        for rule in self._rules:
             if (name := COUNTERS.get(rule.alert)) is not None:
                 since, changed = at - rule.period, job.get("changed", at)
                 past = self._history.counter(job["id"], name, since)
@@ -96,6 +99,13 @@ class AlertEngine:
         del self._firing[key]
         if due:
             self._resolved[alert.id] = resolved
+
+    def _resolve_deleted(self, at: float) -> None:
+        """Resolve the alerts of rules that were deleted."""
+        labels = {rule.label for rule in self._rules}
+        for key, alert in list(self._firing.items()):
+            if alert.rule not in labels:
+                self._resolve(key, alert, at)
 
     def _notify(self, names: Mapping[str, str], at: float) -> None:
         """Send the changes of each job that have waited for others; a silence holds them back."""

@@ -19,6 +19,17 @@ from headrace.yaml.variables import expand
 
 Kind = Literal["lag", "latency", "watermark_delay", "restarts", "row_accounting", "no_data", "failed"]
 
+CONDITIONS: Mapping[Kind, str] = {
+    "lag": "records wait in the sources",
+    "latency": "the latency p99 is high",
+    "watermark_delay": "the watermark is behind the clock",
+    "no_data": "no rows arrive",
+    "restarts": "the job restarts again and again",
+    "row_accounting": "a step loses rows",
+    "failed": "the job has failed",
+}
+"""The conditions in words, as the form of the dashboard shows them."""
+
 
 def _check_duration(text: str) -> str:
     try:

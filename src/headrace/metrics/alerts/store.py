@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from headrace.jobs.store.database import Database
+from headrace.metrics.alerts.rules import AlertRule
 
 SENT = 1
 RESOLUTION_NOT_SENT = 2
@@ -49,6 +51,16 @@ class Silence:
         return at < self.until and self.job in (None, alert.job) and self.rule in (None, alert.rule)
 
 
+@dataclass(frozen=True)
+class StoredRule:
+    """A rule that was added while the service runs."""
+
+    id: str
+    owner: str
+    created: float
+    rule: AlertRule
+
+
 class AlertStore:
     """Reads and writes alerts and silences."""
 
@@ -79,6 +91,29 @@ class AlertStore:
         """Return the last alerts of all jobs, the newest first."""
         query = f"SELECT * FROM alerts ORDER BY since DESC LIMIT {int(limit)}"
         return [Alert(**row) for row in self._database.rows(query)]
+
+    def rules(self) -> list[StoredRule]:
+        """Return the rules that were added, the oldest first."""
+        rows = self._database.rows("SELECT * FROM alert_rules ORDER BY created")
+        return [
+            StoredRule(
+                row["id"], row["owner"], row["created"], AlertRule.model_validate_json(row["document"])
+            )
+            for row in rows
+        ]
+
+    def add_rule(self, rule: AlertRule, owner: str) -> StoredRule:
+        """Add a rule."""
+        stored = StoredRule(secrets.token_hex(6), owner, time.time(), rule)
+        document = rule.model_dump_json(by_alias=True)
+        self._replace(
+            "alert_rules", {"id": stored.id, "owner": owner, "created": stored.created, "document": document}
+        )
+        return stored
+
+    def delete_rule(self, rule: str) -> bool:
+        """Delete a rule; return False if there is none of this id."""
+        return self._database.execute("DELETE FROM alert_rules WHERE id = ?", (rule,)) == 1
 
     def silence(self, until: float, owner: str, comment: str, job: str | None, rule: str | None) -> Silence:
         """Add a silence."""

@@ -63,6 +63,9 @@ class MicroBatchRun(RunHandle):
     def sample(self, name: str, *, rows: int = ROWS, timeout: float = SECONDS) -> list[dict[str, Any]]:
         return self._samples.take(find_edge(self.graph, name), rows, timeout)
 
+    def _last_rows(self, sink: str) -> tuple[float, list[dict[str, Any]]]:
+        return self._samples.last_rows(sink)
+
     def stop(self) -> None:
         self._queries.stop_gracefully()
         self._ended.wait()
@@ -75,6 +78,7 @@ class MicroBatchRun(RunHandle):
         directory, samples = self.directory.path, self._samples
         planned = QueryPlanner(self.spark, self.graph, directory, self._heartbeats, samples=samples).plan()
         for each in planned:
+            each.delivery.tap = samples.tap_sink
             each.delivery.load_rules()
         return planned
 

@@ -49,6 +49,20 @@ def lag_of(report: Mapping[str, Any]) -> dict[str, int]:
     return lag
 
 
+def reads_of(report: Mapping[str, Any]) -> dict[str, int]:
+    """Return the records that a batch has read per partition; empty if the sources do not report it.
+
+    >>> source = {"startOffset": {"tx": {"0": 7}}, "endOffset": {"tx": {"0": 9}}, "description": ""}
+    >>> reads_of({"sources": [source]})
+    {'tx-0': 2}
+    """
+    reads: dict[str, int] = {}
+    for source in _sources(report):
+        start, end = _offsets(source.get("startOffset")), _offsets(source.get("endOffset"))
+        reads |= {name: max(0, offset - start.get(name, 0)) for name, offset in end.items() if start}
+    return reads
+
+
 def percentiles_of(durations: Iterable[tuple[float, int]]) -> Percentiles | None:
     """Return percentiles of durations that are weighted by rows; None without rows.
 

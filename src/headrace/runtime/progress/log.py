@@ -12,7 +12,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from headrace.plan.queries import Query
-from headrace.runtime.progress.epochs import lag_of, percentiles_of, phases_of, rows_read, state_bytes_of
+from headrace.runtime.progress.epochs import (
+    lag_of,
+    percentiles_of,
+    phases_of,
+    reads_of,
+    rows_read,
+    state_bytes_of,
+)
 from headrace.runtime.progress.status import QueryStatus, Status
 from headrace.runtime.threads import start_thread
 from headrace.runtime.unrouted import is_unrouted, side_output_of
@@ -203,6 +210,7 @@ def _add_report(before: QueryStatus, report: dict[str, Any], rows: int, state_by
         phases_of(report),
         lag_of(report),
         before.busy_ms + int(report["durationMs"].get("triggerExecution", 0)),
+        before.reads | {name: before.reads.get(name, 0) + rows for name, rows in reads_of(report).items()},
     )
 
 

@@ -31,6 +31,8 @@ class QueryStatus:
     """Records that are available but not read, by partition; empty if the sources do not report it."""
     busy_ms: int = 0
     """Duration of all batches of this run in milliseconds."""
+    reads: dict[str, int] = field(default_factory=dict)
+    """Records of this run by partition, from its second batch on; empty if the sources do not report it."""
 
 
 @dataclass(frozen=True)

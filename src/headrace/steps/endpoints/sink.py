@@ -144,7 +144,8 @@ class Sink(Node):
             hint = 'set `key`, the columns that identify a row, or mode="changes" to write every change'
             yield Finding(what, hint, ("kafka", "key"))
         if problem := self.connector.mode_problem(self.write_mode(plan)):
-            yield Finding(problem, "", ("mode",))
+            hint = "set `key`, such as `key: [card, window]`" if "`key`" in problem else ""
+            yield Finding(problem, hint, ("mode",))
 
     def tier(self, plan: Plan) -> Tier:
         return Tier("native", f"{self.connector.kind}'s writer, once for each epoch")

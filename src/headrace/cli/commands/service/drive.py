@@ -22,9 +22,11 @@ def drive(
     from headrace.cli.loading import load_one
     from headrace.errors import OptionError
     from headrace.jobs.driver import Driver
+    from headrace.jobs.logging import log_to_output
     from headrace.jobs.model import JobSettings
     from headrace.streams.pipeline import Pipeline
 
+    log_to_output()
     specification = json.loads((directory / "job.json").read_text())
     settings = JobSettings.model_validate(specification["settings"])
     file = directory / "files" / specification["file"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from headrace.dashboard.editor.flow.pattern_rows import VERBS, rows_of
 from headrace.dashboard.editor.schema_tree import (
     Schema,
     connectors_in,
@@ -18,7 +19,9 @@ from headrace.dashboard.editor.schema_tree import (
 from headrace.dashboard.editor.yaml_parts import Path
 from headrace.yaml.printing import print_value
 
-Widget = Literal["text", "number", "flag", "words", "lines", "pairs", "yaml", "query", "reference", "group"]
+Widget = Literal[
+    "text", "number", "flag", "words", "lines", "pairs", "pattern", "yaml", "query", "reference", "group"
+]
 _SCALAR = str | int | float | bool
 _MAX_DEPTH = 6
 """The length of a path below which a mapping has a form of its own; deeper ones are YAML text."""
@@ -77,6 +80,12 @@ def _placeholder(alternatives: Iterable[Schema]) -> str:
 
 
 def _leaf(field: FormField, alternatives: Sequence[Schema], value: Any) -> FormField:
+    if (
+        field.path[0] == "steps"
+        and field.path[2:] == ("match", "steps")
+        and (rows := rows_of(value)) is not None
+    ):
+        return replace(field, widget="pattern", value=rows, words=VERBS)
     kinds = _types_of(alternatives)
     words = words_of(alternatives)
     widget: Widget = "yaml"

@@ -11,6 +11,9 @@ from fastapi import APIRouter, Body, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from headrace.access import restrict
+from headrace.access.effort import limit_effort
+from headrace.dashboard.editor.completion import AGGREGATES, EXPRESSIONS, FUNCTIONS, columns_before
 from headrace.dashboard.editor.documents import check_document
 from headrace.dashboard.editor.flow.forms import form_of
 from headrace.dashboard.editor.flow.operations import Operation, apply
@@ -52,12 +55,23 @@ def form(
     checked = check_document(document, feed.policy)
     try:
         shown = form_of(document, name, checked.problems)
+        with restrict(feed.policy.access), limit_effort("document"):
+            columns = columns_before(document, name)
     except HeadraceError as error:
         raise HTTPException(404, error.what) from None
     nodes = (checked.flow or {"nodes": ()})["nodes"]
     outputs = [(node["id"], output) for node in nodes if node["id"] != name for output in node["outputs"]]
     refs = [f"{node}.{output}" if output else node for node, output in outputs]
-    return render(request, "flow_form.html", form=shown, refs=refs, dumps=json.dumps)
+    words = [name for name, _ in columns] + ([*AGGREGATES, *FUNCTIONS] if shown.section == "steps" else [])
+    return render(
+        request,
+        "flow_form.html",
+        form=shown,
+        refs=refs,
+        words=words,
+        expressions=EXPRESSIONS,
+        dumps=json.dumps,
+    )
 
 
 def palette_groups() -> list[tuple[str, list[PaletteItem]]]:
