@@ -67,7 +67,7 @@ def _commit_rows_first(self: TableWriter, session: Any, epoch: int, staged: Any)
 
 def _stage_and_commit_each(self: Delivery, batch: Any, epoch: int, sinks: Any) -> Any:
     for sink in sinks:
-        _, staged = self._stage(sink, self.lower_batch(batch), epoch)
+        _, staged = self._stage(sink, self.lower_batch(batch), epoch, {})
         sink.writer.commit(epoch, staged)
         sink.committed = epoch
     return []
