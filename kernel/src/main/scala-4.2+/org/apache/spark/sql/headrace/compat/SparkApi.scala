@@ -25,8 +25,7 @@ object SparkApi {
     .getExpiredTimers(until, None)
 
   /** The name of a function that is found as the built-in ones are. */
-  def builtinFunction(name: String): FunctionIdentifier = FunctionRegistry
-    .builtinFunctionIdentifier(name)
+  def builtinFunction(name: String): FunctionIdentifier = FunctionRegistry.builtinFunctionIdentifier(name)
 
   /** True for a call with IGNORE NULLS. */
   def ignoresNulls(f: UnresolvedFunction): Boolean = f.ignoreNulls.contains(true)

@@ -57,9 +57,8 @@ case class GatherExec(step: PythonStep, keys: Seq[Attribute], child: SparkPlan)
     child.execute().mapPartitionsInternal(rows => Iterator.single(new TaskRows(width, rows, factory, batch)))
   }
 
-  private def evaluator: MapInBatchEvaluatorFactory = SparkApi
-    .mapInArrow(step.function, PythonStep.input(output), toAttributes(step.results), conf,
-      pythonMetrics, jobArtifacts)
+  private def evaluator: MapInBatchEvaluatorFactory = SparkApi.mapInArrow(
+    step.function, PythonStep.input(output), toAttributes(step.results), conf, pythonMetrics, jobArtifacts)
 }
 
 /**

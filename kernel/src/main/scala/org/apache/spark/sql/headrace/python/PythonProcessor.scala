@@ -106,8 +106,7 @@ private final class KeyVisits(step: PythonStep, keys: Seq[Attribute], columns: S
     val input = task.rows.map(withState) ++ onlyDue
     new WatchedRows(step.name, task.python.createEvaluator().eval(0, input)).filter { result =>
       val tag = result.getUTF8String(0)
-      if (tag == PythonStep.Visited) save(result)
-      else if (tag == PythonStep.Late) move(Counts.Late, 1)
+      if (tag == PythonStep.Visited) save(result) else if (tag == PythonStep.Late) move(Counts.Late, 1)
       tag != PythonStep.Visited
     }
   }
