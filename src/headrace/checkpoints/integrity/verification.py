@@ -12,7 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from headrace.checkpoints.epoch_versions import read_versions
-from headrace.checkpoints.integrity.continuity import check_logs, find_gaps, metadata_files, verify_seals
+from headrace.checkpoints.integrity.continuity import (
+    check_logs,
+    find_gaps,
+    metadata_files,
+    times_files,
+    verify_seals,
+)
 from headrace.checkpoints.integrity.damages import MISSING, Damage
 from headrace.checkpoints.integrity.exchange_files import check_exchange, check_ledger, check_listing
 from headrace.checkpoints.integrity.state_files import check_state, state_files
@@ -142,6 +148,7 @@ def _check_all_logs(query: Path) -> Iterator[Damage]:
 
 def _others(query: Path) -> Iterator[Path]:
     yield from metadata_files(query / "spark")
+    yield from times_files(query)
     yield from (query / "spark" / "sources").rglob("[0-9]*/[0-9]*")
 
 
