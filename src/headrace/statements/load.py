@@ -374,8 +374,12 @@ class _ScriptBuilder:
             if key.text.lower() not in (known.lower() for known in names):
                 raise refuse(key.where, f"unknown key column `{key}`", did_you_mean(key.text, names))
         changes: dict[str, Any] = {"event_time": time} if time is not None else {}
+        schema = entry.get("schema")
         if delivered := self._is_changelog(create):
-            entry["schema"] = Placed(f"{entry['schema']}, {CHANGE} string", entry["schema"].where)
+            if not schema:
+                hint = "declare its columns, which the changes have, such as CREATE TABLE item (id INT, ...)"
+                raise refuse(where, f"the changes of `{name}` have no columns", hint)
+            entry["schema"] = Placed(f"{schema}, {CHANGE} string", schema.where)
             changes["changelog"] = True
         self.draft.add("sources", name, where, entry if computed else entry | changes)
         ref = name

@@ -158,7 +158,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
       val (row, count, held) = entries(i)
       val own = state.totals.fold(matches(i))(_.leftRows)
       if (kind.unmatchedRight && own == 0) results.add(null, row, count)
-      state.right.put(changed(row, held, count, own))
+      state.right.put(entryOf(row, held, count, own))
     }
     state.totals.foreach(_.addRight(added))
   }
@@ -194,13 +194,13 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
       val (row, count, held) = entries(i)
       val own = state.totals.fold(matches(i))(_.rightRows)
       decide(row, own, count, results)
-      state.left.put(changed(row, held, count, own))
+      state.left.put(entryOf(row, held, count, own))
     }
     state.totals.foreach(_.addLeft(added))
   }
 
   /** The entry of a row after a change of its copies. */
-  private def changed(row: UnsafeRow, held: Option[JoinRow], count: Long, matches: Long): JoinRow =
+  private def entryOf(row: UnsafeRow, held: Option[JoinRow], count: Long, matches: Long): JoinRow =
     JoinRow(row, held.fold(0L)(_.copies) + count, matches, held.fold(arrivals.next())(_.arrival))
 
   /** Adds the result that a left row is without a partner: with `matches` it is one or not. */
