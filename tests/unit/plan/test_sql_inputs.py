@@ -1,15 +1,15 @@
-"""SQL queries are checked against their inputs: event time, changes, and the bounds of outer joins."""
+"""SQL queries are checked against their inputs: event time, changes, and joins."""
 
 from __future__ import annotations
 
 import pytest
 
 from headrace import Pipeline, connect, triggers, windows
-from headrace.errors import PlanError
+from headrace.errors import OptionError, PlanError
 from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
-from headrace.steps.rows.sql import Sql
 from headrace.steps.tables.join import TableJoin
+from headrace.windows.declare import WindowAggregate
 
 SCHEMA = "k string, v int, ts timestamp"
 
@@ -29,6 +29,12 @@ def check_valid(pipeline: Pipeline, query: str) -> Graph:
     return pipeline._graph
 
 
+def refuse(pipeline: Pipeline, query: str) -> str:
+    with pytest.raises(OptionError) as caught:
+        pipeline.sql("q", query)
+    return str(caught.value)
+
+
 def check(pipeline: Pipeline, query: str) -> str:
     pipeline.sql("q", query).write("out", connect.memory())
     with pytest.raises(PlanError) as caught:
@@ -36,27 +42,35 @@ def check(pipeline: Pipeline, query: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("window", ["window(ts, '1 minute')", "session_window(ts, '1 minute')"])
-def test_a_window_without_event_time_never_closes(window: str) -> None:
-    message = check(streams(time=False), f"select k, count(*) n from a group by k, {window}")
-    assert f"group by {window.split('(', maxsplit=1)[0]}(...) needs event time, but `a` has none" in message
-    assert 'hint: declare it before the query with event_time("ts"), so that windows close' in message
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select k, count(*) n from a group by k, window(ts, '1 minute')",
+        "select k, count(*) n from a group by k, session_window(ts, '1 minute')",
+    ],
+)
+def test_a_window_needs_event_time(query: str) -> None:
+    message = refuse(streams(time=False), query)
+    assert message.startswith(
+        "`q`:1:41: `ts` has no watermark\n  hint: declare it at the source: WATERMARK FOR"
+    )
+    assert 'event_time("ts") before a sql step' in message
 
 
 @pytest.mark.parametrize(
     "query",
     [
-        "select count(*) n from a group by window(timestamp_seconds(v), '1 minute')",
         "select count(*) n from (select ts + interval 1 hour as ts from a) group by window(ts, '1 minute')",
         "with c as (select k as ts from a) select count(*) n from c group by window(ts, '1 minute')",
     ],
 )
-def test_a_window_over_another_column_never_closes(query: str) -> None:
-    message = check(streams(), query)
-    assert (
-        "group by window(...) needs the column of event time, which is `ts`, so that windows close" in message
-    )
-    assert "hint: group by it, or use event_time(...).window(...).aggregate(...)" in message
+def test_a_window_needs_the_column_of_event_time(query: str) -> None:
+    assert "`ts` has no watermark" in refuse(streams(), query)
+
+
+def test_a_group_by_a_computed_window_is_a_table() -> None:
+    query = "select count(*) n from a group by window(timestamp_seconds(v), '1 minute')"
+    assert check_valid(streams(), query).facts(Ref("q:select")).change == "table"
 
 
 @pytest.mark.parametrize(
@@ -134,17 +148,15 @@ def streams_with_table() -> Pipeline:
     return pipeline
 
 
-def test_a_stateful_query_reads_the_timed_rows_of_a_name() -> None:
+def test_a_query_with_state_reads_the_timed_rows_of_a_name() -> None:
     pipeline = Pipeline("p")
     pipeline.read("tx", connect.memory(), schema=SCHEMA).event_time("ts")
     pipeline.sql("grouped", "select k, count(*) n from tx group by k, window(ts, '1 hour')")
     pipeline.sql("plain", "select k from tx")
     nodes = pipeline._plan().nodes
-    grouped, plain = nodes["grouped"], nodes["plain"]
-    assert isinstance(grouped, Sql)
-    assert grouped.tables == (("tx", Ref("tx:event_time")),)
-    assert (grouped.windowed, grouped.updates) == (True, False)
-    assert plain.inputs == (Ref("tx"),)
+    assert isinstance(nodes["grouped"], WindowAggregate)
+    assert nodes["grouped"].inputs == (Ref("tx:event_time"),)
+    assert nodes["plain"].inputs == (Ref("tx"),)
 
 
 def test_sinks_of_a_query_have_one_mode() -> None:
@@ -157,7 +169,5 @@ def test_sinks_of_a_query_have_one_mode() -> None:
 
 
 def test_a_stream_is_not_a_column() -> None:
-    message = check(streams(), "select datediff(second, a, b) as d from a join b on a.k = b.k")
-    assert (
-        '`a` is a stream, not a column\n  hint: use its columns, or join(..., within="10 seconds")' in message
-    )
+    query = "select datediff(second, a, b) as d from a join b on a.k = b.k"
+    assert "`q`:1:28: unknown column `b`" in refuse(streams(), query)
