@@ -122,8 +122,8 @@ def test_declarations(declaration: str, what: str, hint: str) -> None:
         ),
         ("SELECT w FROM bid, LATERAL TABLE(parts(price)) AS s (w)", "unknown function `parts`", ""),
         (
-            "SELECT count(*) FROM bid GROUP BY window(ts + INTERVAL '1' HOUR, '1 hour')",
-            "WINDOW needs the column of event time",
+            "SELECT count(*) FROM bid GROUP BY TUMBLE(ts + INTERVAL '1' HOUR, INTERVAL '1' HOUR)",
+            "TUMBLE needs the column of event time",
             "WATERMARK FOR",
         ),
         (
