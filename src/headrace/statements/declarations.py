@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["source", "table", "sink"]
 _KINDS = {"SOURCE": "source", "STREAM": "source", "TABLE": "table", "SINK": "sink"}
+_CONFLICTS = ("DEDUPLICATE", "NOTHING", "ERROR")
 _OF_THE_SHELL = ("EXPLAIN", "DESCRIBE", "DESC", "SHOW", "DROP")
 _EXAMPLE = "such as CREATE SOURCE tx (card STRING, ts TIMESTAMP) WITH (connector = 'kafka', topic = 'tx')"
 
@@ -87,6 +88,8 @@ class Insert:
     query: tuple[Token, ...]
     constants: Mapping[str, Placed] = field(default_factory=dict)
     """The columns that `PARTITION (day = '1')` gives a value."""
+    conflict: Placed | None = None
+    """What to do with several rows of one key of the sink: a word of `ON CONFLICT DO ...`."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ def parse_statement(cursor: Cursor) -> Statement:
         return _create(cursor)
     if cursor.take("INSERT"):
         return _insert(cursor)
-    if cursor.peek("SELECT") or cursor.peek("WITH") or cursor.peek("("):
+    if any(cursor.peek(word) for word in ("SELECT", "WITH", "VALUES", "(")):
         return _query(cursor, where)
     if (word := cursor.tokens[0].text.upper()) in _OF_THE_SHELL:
         hint = "use it in `headrace sql`; `headrace explain FILE` describes the steps of a script"
@@ -296,8 +299,24 @@ def _insert(cursor: Cursor) -> Insert:
     cursor.expect("INTO", "such as INSERT INTO alerts SELECT ...")
     sink = placed(cursor, cursor.name("the name of a sink"))
     constants = _constants(cursor) if cursor.take("PARTITION") else {}
-    columns = _names(cursor) if cursor.peek("(") and not cursor.peek("(", "SELECT") else ()
-    return Insert(sink, columns, _rest(cursor), constants)
+    in_query = any(cursor.peek("(", word) for word in ("SELECT", "WITH", "VALUES", "("))
+    columns = _names(cursor) if cursor.peek("(") and not in_query else ()
+    query, conflict = _split_conflict(cursor, _rest(cursor))
+    return Insert(sink, columns, query, constants, conflict)
+
+
+def _split_conflict(cursor: Cursor, query: tuple[Token, ...]) -> tuple[tuple[Token, ...], Placed | None]:
+    """Return a query without `ON CONFLICT DO ...` after it, and the action for rows of one key."""
+    words = [token.text.upper() for token in query]
+    at = next((n for n in range(len(words)) if words[n : n + 2] == ["ON", "CONFLICT"]), None)
+    if at is None:
+        return query, None
+    action = query[-1]
+    if at == 0 or words[at + 2 : at + 3] != ["DO"] or len(words) != at + 4 or words[-1] not in _CONFLICTS:
+        cursor.position = min(at + 3, len(words) - 1) + len(cursor.tokens) - len(query)
+        actions = ", ".join(_CONFLICTS)
+        cursor.fail(f"expected one of {actions} after ON CONFLICT DO", "such as ON CONFLICT DO NOTHING")
+    return query[:at], Placed(action.text.upper(), cursor.script.place(action))
 
 
 def _constants(cursor: Cursor) -> dict[str, Placed]:

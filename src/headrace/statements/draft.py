@@ -14,11 +14,15 @@ from headrace.yaml.positions import Fields, Items, KeyedValue, Scalar, Value
 class Draft:
     """Sources, steps and sinks with the places of their texts, and the problems of the script."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, adds_sources: bool = True) -> None:
+        self.adds_sources = adds_sources
+        """False for the queries of a `sql` step, whose pipeline has its own sources."""
         self.sections: dict[str, dict[str, tuple[str, Any]]] = {"sources": {}, "steps": {}, "sinks": {}}
         self.problems: list[Problem] = []
         self.reserved: set[str] = set()
         """The names of inner steps."""
+        self.one_row = ""
+        """The source with one row, if a query has no `FROM`."""
 
     def add(self, section: str, name: str, where: str, entry: Mapping[str, Any]) -> None:
         """Add an entry to a section."""

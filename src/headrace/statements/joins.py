@@ -10,12 +10,13 @@ from headrace.durations import text as duration_text
 from headrace.errors import SchemaError
 from headrace.schemas.datatypes import Array, Struct
 from headrace.schemas.ddl import parse_type
+from headrace.sql.functions import spark_functions
 from headrace.statements import windows
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import refuse
 from headrace.statements.durations import interval_length
 from headrace.statements.relations import Relation, quote
-from headrace.statements.scope import Scope
+from headrace.statements.scope import Scope, literal_pattern
 from headrace.statements.spellings import Bounds, find_bounds
 from headrace.steps.facts import CHANGE
 
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 _SIDES = {"": "inner", "LEFT": "left", "RIGHT": "right", "FULL": "full"}
 _ITEM = "unnested_item"
+_GENERATORS = {
+    *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"),
+    *("json_tuple", "variant_explode", "variant_explode_outer"),
+}
+"""The functions of Spark that give rows."""
 _NAMED = "name the columns of both sides: select them in a view first"
 
 
@@ -201,7 +207,7 @@ def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr, *, outer:
         fields = _fields_of_items(source.scope, items)
         call = f"{'inline' if fields else 'explode'}({source.scope.text(items)})"
     else:
-        call = source.scope.text(lateral.this)
+        call = source.scope.text(_generator(lateral.this, place))
     ordinal = _ordinal(lateral)
     if not columns:
         # Without names of columns, an alias is that of the items too, unless they are structs.
@@ -226,6 +232,24 @@ def explode(builder: SelectBuilder, source: Source, lateral: exp.Expr, *, outer:
     exploded = Relation(step, tuple(columns))
     scope = replace(source.scope, relations={**source.scope.relations, table: exploded})
     return replace(source, relation=relation, scope=scope)
+
+
+def _generator(call: exp.Expr, place: str) -> exp.Expr:
+    """Return the function of `LATERAL TABLE(...)` or of a lateral view that gives rows."""
+    from sqlglot import expressions as exp
+
+    if isinstance(call, exp.Query):
+        hint = "join the query in FROM with its conditions after ON, or rank its rows with ROW_NUMBER()"
+        raise refuse(place, "LATERAL (SELECT ...) is not supported", hint)
+    name = (call.name or call.key) if isinstance(call, exp.Anonymous) else call.sql("spark").partition("(")[0]
+    if name.lower() == "string_split" and len(call.expressions) == 2:
+        text, separator = call.expressions
+        parts = exp.Anonymous(this="split", expressions=[text, literal_pattern(separator)])
+        return exp.Anonymous(this="explode", expressions=[parts])
+    if name.lower() not in _GENERATORS and name.lower() in spark_functions():
+        hint = "such as LATERAL explode(tags) AS t (tag), or CROSS JOIN UNNEST(tags) AS t (tag)"
+        raise refuse(place, f"`{name}` gives one value and no rows", hint)
+    return call
 
 
 def _ordinal(lateral: exp.Expr) -> str:
@@ -329,6 +353,10 @@ class _Join:
         lower, upper = self.conditions.bounds
         assert lower is not None
         assert upper is not None
+        if lower > upper:  # no times satisfy both bounds: rows of an outer join pass without a match
+            never = (*self.conditions.others, _false())
+            conditions = replace(self.conditions, bounds=(upper, lower), others=never)
+            return replace(self, conditions=conditions).interval()
         bounds = [f"{'-' if bound < 0 else ''}{duration_text(abs(bound))}" for bound in (lower, upper)]
         left, right = (self._with_time(relation) for relation in (self.source.relation, self.right))
         timed = replace(self, source=replace(self.source, relation=left), right=right)
@@ -653,6 +681,12 @@ def _merge(
         taken.add(new.lower())
         columns.append(new)
     return tuple(columns), renames
+
+
+def _false() -> exp.Expr:
+    from sqlglot import expressions as exp
+
+    return exp.false()
 
 
 def _flatten(condition: exp.Expr) -> list[exp.Expr]:

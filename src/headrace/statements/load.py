@@ -31,11 +31,13 @@ from headrace.statements.declarations import (
 from headrace.statements.draft import Draft, refuse, to_value
 from headrace.statements.durations import interval_length
 from headrace.statements.queries import QueryBuilder, SelectBuilder
+from headrace.statements.ranks import ARRIVAL
 from headrace.statements.relations import Relation, quote
 from headrace.statements.tokens import Cursor, Script, split_statements
 from headrace.statements.unions import drop_times
 from headrace.steps.base import NAME
 from headrace.steps.facts import CHANGE
+from headrace.steps.tables.top_n import RANK
 from headrace.yaml.entries import read_sink
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.load import read_tree, read_valid
@@ -192,6 +194,8 @@ class _ScriptBuilder:
         self._inserts: dict[str, list[str]] = {}
         self._failed: set[str] = set()
         """The sinks with a query that was refused."""
+        self._lacks_insert = False
+        """True if an `INSERT` has wrong syntax: its sink may be any of those without a query."""
         self._changing: set[str] = set()
         """The sinks without a key that get changes."""
         self._places: dict[str, str] = {}
@@ -209,14 +213,18 @@ class _ScriptBuilder:
             return
         where = cursor.place
         check_effort()
+        inserts = cursor.peek("INSERT")
         try:
-            self._add(parse_statement(cursor), where)
+            statement = parse_statement(cursor)
+            inserts = False
+            self._add(statement, where)
         except EffortError:
             raise
         except DocumentError as error:
             self.draft.problems += error.problems
         except HeadraceError as error:
             self.draft.fail(where, error.what, error.hint)
+        self._lacks_insert = self._lacks_insert or inserts
 
     def finish(self) -> None:
         """Add the sinks, whose inputs are known now."""
@@ -228,6 +236,8 @@ class _ScriptBuilder:
             if not inputs and self._accepts_unused:
                 where = create.name.where
                 self.unused.append((name, where, to_value(self._sink_entry(create, name), where)))
+                continue
+            if not inputs and self._lacks_insert:
                 continue
             if not inputs:
                 self.draft.fail(
@@ -298,6 +308,9 @@ class _ScriptBuilder:
             )
         if key in self._places:
             raise refuse(name.where, f"duplicate name `{name}`", f"the first is at {self._places[key]}")
+        if key == self.draft.one_row:
+            hint = "rename it, or declare it before the query without FROM"
+            raise refuse(name.where, f"`{name}` is the name of the row of queries without FROM", hint)
         self._places[key] = name.where
 
     def _set(self, setting: Setting) -> None:
@@ -361,8 +374,12 @@ class _ScriptBuilder:
             if key.text.lower() not in (known.lower() for known in names):
                 raise refuse(key.where, f"unknown key column `{key}`", did_you_mean(key.text, names))
         changes: dict[str, Any] = {"event_time": time} if time is not None else {}
+        schema = entry.get("schema")
         if delivered := self._is_changelog(create):
-            entry["schema"] = Placed(f"{entry['schema']}, {CHANGE} string", entry["schema"].where)
+            if not schema:
+                hint = "declare its columns, which the changes have, such as CREATE TABLE item (id INT, ...)"
+                raise refuse(where, f"the changes of `{name}` have no columns", hint)
+            entry["schema"] = Placed(f"{schema}, {CHANGE} string", schema.where)
             changes["changelog"] = True
         self.draft.add("sources", name, where, entry if computed else entry | changes)
         ref = name
@@ -493,6 +510,8 @@ class _ScriptBuilder:
             missing = _left_out(create, [*columns, *constants]) | constants
             if list(relation.columns) != columns or missing:
                 self._rename(name, relation, columns, insert.sink.where, missing)
+        if insert.conflict is not None:
+            self._resolve_conflicts(name, create, insert.conflict)
 
     def _check_columns(self, insert: Insert, create: Create) -> None:
         """Refuse columns that the sink does not have, and a column that is named twice."""
@@ -524,6 +543,26 @@ class _ScriptBuilder:
                 f"rows of the query replace earlier ones, but the sink `{sink.name}` has no key",
                 "add PRIMARY KEY (column) with the keys of GROUP BY",
             )
+
+    def _resolve_conflicts(self, name: str, sink: Create, action: Placed) -> None:
+        """Add the steps of `ON CONFLICT`: the first row of each key of the sink, or an error for another.
+
+        `DEDUPLICATE` needs none: a sink has the last row of each key.
+        """
+        if not sink.key:
+            hint = "add PRIMARY KEY (column) to the sink, or remove ON CONFLICT"
+            raise refuse(action.where, f"the sink `{sink.name}` has no key that rows can share", hint)
+        if action.text == "DEDUPLICATE":
+            return
+        section = self.draft.sections["steps"]
+        inner, ranked = self.draft.new_name(name, "query"), self.draft.new_name(name, "top_n")
+        section[inner] = section.pop(name)
+        keys = [key.text for key in sink.key]
+        top_n = {"n": 1 if action.text == "NOTHING" else 2, "order_by": ARRIVAL}
+        self.draft.add("steps", ranked, action.where, {"from": inner, "key_by": keys, "top_n": top_n})
+        message = f"two rows of the sink {sink.name} have the same key"
+        condition = "true" if action.text == "NOTHING" else f"if({RANK} = 1, true, raise_error('{message}'))"
+        self.draft.add("steps", name, action.where, {"from": ranked, "where": condition, "drop": [RANK]})
 
     def _rename(
         self,

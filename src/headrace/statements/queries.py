@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
-from headrace.statements import grouping_sets, joins, over, ranks, row_patterns, subqueries, windows
+from headrace.statements import (
+    constants,
+    grouping_sets,
+    joins,
+    over,
+    ranks,
+    row_patterns,
+    subqueries,
+    windows,
+)
 from headrace.statements.declarations import Placed
 from headrace.statements.draft import Draft, refuse
 from headrace.statements.foreign_functions import refused_function
@@ -19,6 +28,8 @@ from headrace.statements.syntax import Emit, Select, parse_query
 from headrace.statements.tokens import Script
 from headrace.steps.facts import CHANGE
 
+_CLOCK = "current_timestamp()"
+"""The value of `PROCTIME()` that a query selects; other queries can order by it, and join at it."""
 _GROUP = "use GROUP BY instead"
 _IN_BOTH = {"INTERSECT": "{0} > 0 and {1} > 0", "EXCEPT": "{0} > 0 and {1} = 0"}
 """The condition of a result of a set operation, over the numbers of such rows on both sides."""
@@ -138,8 +149,9 @@ class SelectBuilder:
         """Return the relation that a query reads, with the joins of its `FROM` clause."""
         clause = tree.args.get("from_")
         if clause is None:
-            raise refuse(self.where, "the query reads no stream", "add FROM with a source or a view")
-        source = joins.Source.of(*self.relation(clause.this), self.where)
+            source = joins.Source.of("", constants.one_row(self, tree), self.where)
+        else:
+            source = joins.Source.of(*self.relation(clause.this), self.where)
         conditions = joins.conditions_of(tree)
         all_joins = tree.args.get("joins") or []
         for number, join in enumerate(all_joins):
@@ -163,6 +175,8 @@ class SelectBuilder:
             inner = self.draft.new_name(self.name, "query")
             relation = self.queries.query(inner, Select(node.this, Emit(), ()), self.where, self.catalog)
             return alias, relation
+        if isinstance(node, exp.Values):
+            return node.alias or "values", constants.values(self, node)
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
             alias, relation = windows.table_function(self, node.this)
             return node.alias or alias, relation
@@ -260,7 +274,7 @@ class SelectBuilder:
             self.name,
             names or None,
             times=times or (relation.times if not items else ()),
-            clock=tuple(name for name in names if relation.is_clock(name)),
+            clock=tuple(name for name, text in items if relation.is_clock(name) or str(text) == _CLOCK),
             changes=relation.changes,
             key=key if all(key) else (),
             types={
@@ -291,7 +305,8 @@ class SelectBuilder:
                 continue
             node = item.this if isinstance(item, exp.Alias) else item
             name = item.alias_or_name if isinstance(item, exp.Alias | exp.Column) else f"col{number + 1}"
-            result.append((name, Placed(scope.text(node), place)))
+            is_clock = isinstance(node, exp.Anonymous) and node.name.lower() == "proctime"
+            result.append((name, Placed(_CLOCK if is_clock else scope.text(node), place)))
         if self.positional or ":" in self.name:
             result = _distinct_names(result)
         names = [name.lower() for name, _ in result]

@@ -48,7 +48,7 @@ def query_nodes(
     """
     script = Script(query, where)
     tokens = _only_query(script)
-    draft = Draft()
+    draft = Draft(adds_sources=False)
     draft.reserved |= set(graph.nodes)
     catalog = {key.lower(): _relation(graph, ref) for key, ref in known.items()}
     builder = QueryBuilder(script, draft, catalog)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.sql.shape import is_aggregate
@@ -24,7 +24,7 @@ _EVERYTHING = "everything"
 """The key of a top-N over all rows."""
 _SORTED = "sorted_rows"
 """A column of the step that sorts rows, which the query does not select."""
-_ARRIVAL = "0"
+ARRIVAL = "0"
 """An order in which all rows are equal: the first ones to arrive are first."""
 _ORDER_HINT = "keep the first rows: ORDER BY ... LIMIT n, or ROW_NUMBER() OVER (...) <= n"
 
@@ -130,9 +130,10 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
     name = {"RowNumber": "ROW_NUMBER", "Rank": "RANK", "DenseRank": "DENSE_RANK"}[function]
     if order is None:
         raise refuse(builder.where, f"{name}() needs ORDER BY", "such as ORDER BY amount DESC")
-    rows = _Input.of(builder, ranked.inner, ranked.rank)
-    source = rows.source
     partition = ranked.window.args.get("partition_by") or []
+    compared = [*partition, *(item.this for item in order.expressions)]
+    rows = _Input.of(builder, ranked.inner, ranked.rank, compared)
+    source = rows.source
     keys = {_name(part, number): rows.text(part) for number, part in enumerate(partition)}
     others = list(ranked.others)
     if ranked.first > 1:
@@ -148,6 +149,9 @@ def build(builder: SelectBuilder, tree: exp.Select, ranked: Ranked) -> Relation:
             "top_n": {"n": ranked.n, "order_by": Placed(_order_by(rows, order), builder.where)},
         }
         first = _first_of_windows(builder, ranked.rank, source, own, entry)
+        if rows.hidden:
+            shown = tuple(name for name in first.columns or () if name not in rows.hidden.values())
+            first = replace(first, columns=shown)
         outer = Source.of(tree.args["from_"].this.alias or "", first, builder.where)
         return builder.select(tree, replace(outer, where=others), Emit())
     first = _deduplicated(builder, ranked, rows, order, keys) or _top_n(
@@ -167,10 +171,16 @@ class _Input:
     """The selected columns with their expressions over the rows; `rank` is computed by the step."""
     query: exp.Select | None = None
     """The query that computes the rows, if its columns are those of the rows."""
+    hidden: Mapping[exp.Expr, str] = field(default_factory=dict)
+    """What only the rank compares, with the names of its columns, which the query does not select."""
+    by_alias: bool = False
+    """True for `ORDER BY` of the query itself, whose names are first of all those of `SELECT`."""
 
     @classmethod
-    def of(cls, builder: SelectBuilder, inner: exp.Select, rank: str = "") -> _Input:
-        """Add the steps before a rank. Rows of one relation keep the columns that only the order needs."""
+    def of(
+        cls, builder: SelectBuilder, inner: exp.Select, rank: str = "", compared: Iterable[exp.Expr] = ()
+    ) -> _Input:
+        """Add the steps before a rank; their rows have what the rank compares, if it is not selected."""
         from sqlglot import expressions as exp
 
         from headrace.statements.joins import Source
@@ -187,23 +197,31 @@ class _Input:
             return cls(source, columns)
         plain = inner.copy()
         plain.set("expressions", [item for item in plain.expressions if not _is_rank(item)])
+        hidden = _hidden(plain, compared)
+        added = [exp.alias_(node.copy(), name, quoted=True) for node, name in hidden.items()]
+        plain.set("expressions", [*plain.expressions, *added])
         relation = builder.inner(builder.draft.new_name(builder.name, "query"), plain)
-        columns = {name: quote(name) for name in relation.columns or ()}
+        columns = {name: quote(name) for name in relation.columns or () if name not in hidden.values()}
         columns |= {rank: RANK} if rank else {}
-        return cls(Source.of("", relation, builder.where), columns, plain)
+        return cls(Source.of("", relation, builder.where), columns, plain, hidden)
 
     def text(self, node: exp.Expr) -> str:
         """Return an expression over the rows; it can name columns that the query computes."""
         from sqlglot import expressions as exp
 
+        if node in self.hidden:
+            return quote(self.hidden[node])
+
         def replace_part(part: exp.Expr) -> str | None:
-            if not isinstance(part, exp.Column) or part.table or self.source.relation.find(part.name):
+            if not isinstance(part, exp.Column) or part.table:
+                return None
+            if not self.by_alias and self.source.relation.find(part.name):
                 return None
             return next(
                 (text for name, text in self.columns.items() if name.lower() == part.name.lower()), None
             )
 
-        rows = node if self.query is None else _of_rows(self.query, node)
+        rows = node if self.query is None else _of_rows(self.query, node, by_alias=self.by_alias)
         return self.source.scope.text(rows, replace_part)
 
     def named(self, relation: Relation, rank: str = "") -> Relation:
@@ -219,6 +237,28 @@ class _Input:
             times=times,
             key=key if all(key) else (),
         )
+
+
+def _hidden(query: exp.Select, compared: Iterable[exp.Expr]) -> dict[exp.Expr, str]:
+    """Return what a rank compares and a query does not select, with a name for each expression."""
+    from sqlglot import expressions as exp
+
+    if query.args.get("distinct") is not None or any(item.is_star for item in query.expressions):
+        return {}
+    taken = {item.alias_or_name.lower() for item in query.expressions}
+    selected = {item.unalias() for item in query.expressions}
+    hidden: dict[exp.Expr, str] = {}
+    for node in compared:
+        columns = list(node.find_all(exp.Column))
+        named = all(c in selected or (not c.table and c.name.lower() in taken) for c in columns)
+        if named and not any(map(is_aggregate, node.walk())):
+            continue
+        name = node.name if isinstance(node, exp.Column) else ""
+        while not name or name.lower() in taken:
+            name = f"{name or 'compared'}_{len(hidden) + 1}"
+        hidden[node] = name
+        taken.add(name.lower())
+    return hidden
 
 
 def _reads_one(builder: SelectBuilder, inner: exp.Select) -> bool:
@@ -308,7 +348,7 @@ def _order(builder: SelectBuilder, rows: _Input, order: exp.Order, ranked: Ranke
             "rows are ranked by processing time only in ascending order, with ROW_NUMBER()",
             "keep the last row of each key with ROW_NUMBER() ... = 1, or rank by the event time",
         )
-    return _ARRIVAL
+    return ARRIVAL
 
 
 def _first_of_windows(
@@ -346,10 +386,11 @@ def _order_by(rows: _Input, order: exp.Order) -> str:
     return ", ".join(items)
 
 
-def _of_rows(query: exp.Select, node: exp.Expr) -> Any:
-    """Return an expression over the sides of a join as one over the columns that a query selects of them."""
+def _of_rows(query: exp.Select, node: exp.Expr, *, by_alias: bool) -> Any:
+    """Return an expression over the inputs of a query as one over the columns that it selects of them."""
     from sqlglot import expressions as exp
 
+    aliases = {item.alias_or_name.lower() for item in query.expressions} if by_alias else set()
     selected = {item.unalias(): item.alias_or_name for item in query.expressions}
     stars = {
         item.table.lower() if isinstance(item, exp.Column) else ""
@@ -358,10 +399,12 @@ def _of_rows(query: exp.Select, node: exp.Expr) -> Any:
     }
 
     def transform(part: exp.Expr) -> exp.Expr:
-        if not isinstance(part, exp.Column) or not part.table:
+        if not isinstance(part, exp.Column) or (not part.table and part.name.lower() in aliases):
             return part
         if part in selected:
             return exp.column(selected[part])
+        if not part.table:
+            return part
         return exp.column(part.name) if stars & {"", part.table.lower()} else part
 
     return node.copy().transform(transform)
@@ -373,7 +416,7 @@ def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
 
     from headrace.statements.joins import Source
 
-    order, n = tree.args.get("order"), _limit(tree)
+    order, n = _named_order(builder, tree), _limit(tree)
     offset = tree.args.get("offset")
     skipped = _number(offset.expression) if offset is not None else 0
     plain = tree.copy()
@@ -383,10 +426,11 @@ def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
         return _sorted_by_time(builder, plain, order)
     if n is None or skipped is None:
         raise refuse(builder.where, "a stream has no end, so its rows cannot be sorted", _ORDER_HINT)
-    rows = _Input.of(builder, plain)
+    compared = [item.this for item in order.expressions] if order is not None else []
+    rows = replace(_Input.of(builder, plain, compared=compared), by_alias=True)
     if rows.source.relation.columns is None:
         raise refuse(builder.where, "top-N needs a query with known columns", "name the columns")
-    order_by = _order(builder, rows, order) if order is not None else _ARRIVAL
+    order_by = _order(builder, rows, order) if order is not None else ARRIVAL
     step = _top_n(builder, rows, order_by, n + skipped, {})
     table = replace(rows.named(step), formulas={**rows.named(step).formulas, RANK: RANK})
     final = exp.Select(expressions=[exp.column(name, quoted=True) for name in rows.columns])
@@ -395,6 +439,27 @@ def build_ordered(builder: SelectBuilder, tree: exp.Select) -> Relation:
     )
     source = replace(Source.of("", table, builder.where), where=where)
     return replace(builder.select(final, source, Emit()), key=())
+
+
+def _named_order(builder: SelectBuilder, tree: exp.Select) -> exp.Order | None:
+    """Return `ORDER BY` with the selected expressions in place of their positions: `ORDER BY 2 DESC`."""
+    from sqlglot import expressions as exp
+
+    clause: exp.Order | None = tree.args.get("order")
+    if clause is None:
+        return None
+    order = clause.copy()
+    for item in order.expressions:
+        number = _number(item.this)
+        if number is None:
+            continue
+        selected = tree.expressions[number - 1] if 0 < number <= len(tree.expressions) else None
+        if selected is None or any(each.is_star for each in tree.expressions):
+            what = f"ORDER BY {number} is not the position of a selected column"
+            raise refuse(builder.where, what, "write the name of the column")
+        name = exp.column(selected.alias, quoted=True) if selected.alias else selected.copy()
+        item.set("this", name)
+    return order
 
 
 def _sorted_by_time(builder: SelectBuilder, plain: exp.Select, order: exp.Order) -> Relation:

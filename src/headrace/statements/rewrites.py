@@ -23,13 +23,42 @@ def rewrite(tree: exp.Query) -> exp.Query:
     from sqlglot import expressions as exp
 
     for node in reversed(list(tree.walk())):
-        if isinstance(node, exp.EQ | exp.NEQ) and isinstance(node.right, exp.Any | exp.All):
+        if isinstance(node, exp.Values) and not isinstance(node.parent, exp.From | exp.Join):
+            _rewrite_values(node)
+        elif isinstance(node, exp.EQ | exp.NEQ) and isinstance(node.right, exp.Any | exp.All):
             _rewrite_comparison(node)
         elif isinstance(node, exp.Anonymous) and node.name.lower() == "proctime" and _orders(node):
             node.replace(exp.column(PROCTIME))
         elif isinstance(node, exp.Select) and node.args.get("qualify") is not None:
             _rewrite_qualify(node)
     return tree
+
+
+def select_values(values: exp.Values) -> exp.Select:
+    """Return `SELECT col1, col2 FROM (VALUES ...)`, a query like any other.
+
+    >>> from sqlglot import parse_one
+    >>> select_values(parse_one("VALUES (1, 'a')")).sql(dialect="spark")
+    "SELECT col1, col2 FROM VALUES (1, 'a')"
+    """
+    from sqlglot import expressions as exp
+
+    row = values.expressions[0]
+    width = len(row.expressions) if isinstance(row, exp.Tuple) else 1
+    names: list[exp.Expr] = [exp.column(f"col{number + 1}") for number in range(width)]
+    return exp.Select(expressions=names, from_=exp.From(this=values.copy()))
+
+
+def _rewrite_values(node: exp.Values) -> None:
+    """Replace `IN (VALUES ...)` and `EXISTS (VALUES ...)` by the same tests of queries."""
+    from sqlglot import expressions as exp
+
+    test = node.parent
+    if isinstance(test, exp.In):
+        test.set("query", select_values(node).subquery())
+        test.set("expressions", None)
+    elif test is not None:
+        node.replace(select_values(node))
 
 
 def _rewrite_comparison(node: exp.EQ | exp.NEQ) -> None:

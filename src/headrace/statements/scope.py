@@ -22,6 +22,7 @@ _FUNCTIONS = {
     "regexp": "rlike",
     "ucase": "upper",
     "lcase": "lower",
+    "json_query": "get_json_object",
     "json_value": "get_json_object",
     "json_string": "to_json",
     "row": "struct",
@@ -41,6 +42,15 @@ _NOT_IN_SPARK = {
     "Time": ("the type TIME", "use date_format(ts, 'HH:mm:ss')"),
 }
 """Forms by the class of sqlglot, each with what to write."""
+
+
+_OF_THE_RUN = {
+    "current_watermark": (
+        "CURRENT_WATERMARK is not supported: its value would differ when an epoch is repeated",
+        "rows behind the watermark are in the side output `late` of a window: SELECT * FROM totals.late",
+    ),
+}
+"""Functions whose value depends on the run, each with the reason and what to write."""
 
 
 @dataclass(frozen=True)
@@ -172,6 +182,9 @@ class Scope:
 
     def _check_function(self, call: exp.Anonymous) -> None:
         name = call.name.lower()
+        if name in _OF_THE_RUN:
+            what, hint = _OF_THE_RUN[name]
+            raise refuse(self.place_of(call), what, hint)
         if name not in spark_functions() and name not in _FUNCTIONS:
             near = nearest(name, sorted(spark_functions()))
             hint = f"did you mean `{near}`?" if near else "the functions are those of Spark SQL"
@@ -214,11 +227,16 @@ def _split_arguments(call: exp.Anonymous, place: str) -> list[exp.Expr]:
         what = f"expected 3 arguments of SPLIT_INDEX, got {len(call.expressions)}"
         raise refuse(place, what, "such as SPLIT_INDEX(url, '/', 3)")
     text, delimiter, index = call.expressions
-    if delimiter.is_string:
-        pattern: exp.Expr = exp.Literal.string(re.escape(delimiter.name))
-    else:
-        pattern = exp.func("concat", exp.Literal.string("\\Q"), delimiter, exp.Literal.string("\\E"))
-    return [exp.Anonymous(this="split", expressions=[text, pattern]), index]
+    return [exp.Anonymous(this="split", expressions=[text, literal_pattern(delimiter)]), index]
+
+
+def literal_pattern(text: exp.Expr) -> exp.Expr:
+    """Return a pattern that matches a text as it is."""
+    from sqlglot import expressions as exp
+
+    if text.is_string:
+        return exp.Literal.string(re.escape(text.name))
+    return exp.func("concat", exp.Literal.string("\\Q"), text, exp.Literal.string("\\E"))
 
 
 def _raw(text: str) -> exp.Expr:

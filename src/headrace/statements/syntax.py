@@ -16,7 +16,7 @@ from headrace.sql.parsing import MAX_TOKENS, TOO_LONG, describe_fault, parse_tok
 from headrace.statements.declarations import Placed
 from headrace.statements.foreign_clauses import translate_clauses
 from headrace.statements.foreign_functions import translate_bounds, translate_functions
-from headrace.statements.rewrites import rewrite
+from headrace.statements.rewrites import rewrite, select_values
 from headrace.statements.spellings import move_within
 from headrace.statements.tokens import Cursor, Script
 
@@ -67,7 +67,7 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
     from sqlglot import expressions as exp
     from sqlglot.errors import ParseError
 
-    if tokens[0].text.upper() not in ("SELECT", "WITH", "("):
+    if tokens[0].text.upper() not in ("SELECT", "WITH", "(", "VALUES"):
         what = f"expected a query, got `{tokens[0].text}`"
         raise DocumentError([Problem(script.place(tokens[0]), what, "such as SELECT * FROM tx")])
     check_effort()
@@ -87,6 +87,8 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
             f"{script.file}:{fault['line']}:{fault['col']}" if "line" in fault else script.place(tokens[0])
         )
         raise DocumentError([Problem(where, f"SQL syntax error: {describe_fault(fault)}")]) from None
+    if isinstance(tree, exp.Values):
+        tree = select_values(tree)
     if not isinstance(tree, exp.Query):
         where = script.place(tokens[0])
         raise DocumentError([Problem(where, "expected a query", "such as SELECT * FROM tx")])
@@ -115,7 +117,7 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
             if skipped and skipped[-1] == depth:
                 skipped.pop()
                 continue
-        if upper == "TABLE" and after == "(" and before in ("FROM", "JOIN", ","):
+        if upper == "TABLE" and after == "(" and before in ("FROM", "JOIN", ",", "LATERAL"):
             continue  # FROM TABLE(TUMBLE(...)): the brackets go, too
         if token.text == "(" and before == "TABLE" and number > 1:
             skipped.append(depth - 1)

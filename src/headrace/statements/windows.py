@@ -367,8 +367,15 @@ def _group_window(
         if kind == "hop":
             lengths = [lengths[1], lengths[0], *lengths[2:]]
         return _spec(kind, lengths[:2] if kind == "hop" else lengths[:1], place), source.relation
-    if name not in _GROUP_FUNCTIONS or len(arguments) < 2 or not isinstance(arguments[0], exp.Column):
+    is_column = bool(arguments) and isinstance(arguments[0], exp.Column)
+    # Spark's function `window` is an expression like any other: the groups of computed windows are a table.
+    if name not in _GROUP_FUNCTIONS or len(arguments) < 2 or (name == "window" and not is_column):
         return None
+    if not is_column:
+        what = f"{name.upper()} needs the column of event time, so that its windows close"
+        raise refuse(
+            place, what, "declare a computed column with WATERMARK FOR at the source, and group by it"
+        )
     relation = timed_by(builder, source.relation, arguments[0].name, place)
     if name == "window":
         lengths = [_length(item, place) for item in arguments[1:]]

@@ -284,3 +284,12 @@ def test_a_refused_join_names_the_reason(query: str, problem: str) -> None:
 )
 def test_subqueries_and_joins_in_one_query(query: str) -> None:
     assert problems_of(from_text(f"{SOURCES}CREATE VIEW v AS {query};", name="shop")) == []
+
+
+def test_bounds_that_no_times_satisfy_match_nothing() -> None:
+    graph = view(
+        "SELECT b.price, c.at FROM bid b LEFT JOIN click c ON b.auction = c.auction "
+        "AND b.ts BETWEEN c.at + INTERVAL '10' SECOND AND c.at + INTERVAL '5' SECOND"
+    )
+    [join] = [node for node in graph if node.verb == "join"]
+    assert (join.how, join.within, join.where) == ("left", (-10_000_000, -5_000_000), "(FALSE)")  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ from headrace import statements
 from headrace.errors import DocumentError
 from headrace.over.declare import Over
 from headrace.plan.graph import Graph
+from headrace.steps.base import Ref
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.event_time import ClockTime
 from headrace.steps.stateful.distinct import Distinct
@@ -50,6 +51,36 @@ def test_the_highest_rank_of_a_condition_is_the_size_of_the_top_n(where: str, n:
 def test_rank_and_dense_rank_have_ties() -> None:
     kinds = {name: ranked(f"{name}()").of(TopN)[0].ties for name in ("RANK", "DENSE_RANK")}
     assert kinds == {"RANK": "rank", "DENSE_RANK": "dense_rank"}
+
+
+def test_rows_are_ranked_by_expressions_that_the_query_does_not_select() -> None:
+    graph = script(
+        "SELECT k FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY v * 2) AS r "
+        "FROM TUMBLE(TABLE bid, DESCRIPTOR(ts), INTERVAL '1' HOUR)) WHERE r = 1"
+    )
+    assert graph.facts(Ref("w")).columns == ("k",)
+    assert graph.facts(Ref("w:query")).columns == ("k", "window_start", "window_end", "compared_3")
+    assert graph["w:top_n"].top.order_by == "compared_3"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("query", "order"),
+    [
+        ("SELECT k, v FROM bid ORDER BY 2 DESC LIMIT 1", "v desc"),
+        ("SELECT v AS k, k AS v FROM bid ORDER BY v LIMIT 1", "k"),
+        ("SELECT k, count(*) AS n FROM bid GROUP BY k ORDER BY n LIMIT 1", "n"),
+        ("SELECT b.k FROM bid b JOIN click c ON b.k = c.k ORDER BY b.v LIMIT 1", "v"),
+        ("SELECT b.v AS n FROM bid b JOIN click c ON b.k = c.k ORDER BY b.v LIMIT 1", "n"),
+    ],
+)
+def test_order_by_names_selected_columns_first_and_their_positions(query: str, order: str) -> None:
+    [node] = script(query).of(TopN)
+    assert node.order_by == order
+
+
+def test_order_by_an_aggregate_that_the_query_does_not_select() -> None:
+    graph = script("SELECT k FROM bid GROUP BY k ORDER BY count(*) DESC LIMIT 1")
+    assert graph.facts(Ref("w")).columns == ("k", "change")
 
 
 def test_the_first_row_by_processing_time_is_an_append_stream() -> None:

@@ -9,12 +9,16 @@ from textwrap import dedent
 
 import pytest
 
-from headrace import Pipeline, yaml
+from headrace import Pipeline, connect, yaml
 from headrace.access import Access, restrict
 from headrace.errors import DocumentError
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
 from headrace.statements import from_text
+from headrace.steps.base import Ref
+from headrace.steps.endpoints.source import Source
+from headrace.steps.tables.join import TableJoin
+from headrace.steps.tables.top_n import TopN
 
 SOURCES = """
 CREATE SOURCE bid (auction BIGINT, price INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)
@@ -35,6 +39,63 @@ def script(text: str) -> Graph:
 def document(steps: str) -> Graph:
     text = f"name: shop\nsources:\n  {BID}\n  {CLICK}\n  {ITEM}\nsteps:\n  {LATEST}\n" + steps
     return yaml.from_text(text)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "VALUES (1, 'a')",
+        "SELECT 1 AS a, 'a' AS b",
+        "SELECT * FROM (VALUES (1, 'a')) AS v (a, b)",
+        "(VALUES (1, 'a'))",
+    ],
+)
+def test_rows_that_a_query_writes_itself_come_from_a_source_with_one_row(query: str) -> None:
+    graph = script(f"CREATE SINK out (a INT, b STRING) WITH (connector = 'memory'); INSERT INTO out {query};")
+    assert graph.facts(Ref("out_rows")).columns == ("a", "b")
+    [source] = [node for node in graph.upstream(graph["out_rows"]) if isinstance(node, Source)]
+    assert source.connector == connect.memory(rows=[{"one_row": 1}])
+    assert not problems_of(graph)
+
+
+def test_queries_share_the_source_with_one_row_whose_name_is_free() -> None:
+    graph = from_text(
+        "CREATE SOURCE one_row (a INT) WITH (connector = 'memory');"
+        "CREATE VIEW v AS SELECT 1 AS a; CREATE VIEW w AS SELECT 2 AS a UNION ALL SELECT a FROM one_row;",
+        name="p",
+    )
+    assert [node.name for node in graph.of(Source)] == ["one_row", "one_row_2"]
+    with pytest.raises(DocumentError, match="is the name of the row of queries without FROM"):
+        from_text(
+            "CREATE VIEW v AS SELECT 1 AS a; CREATE SOURCE one_row (a INT) WITH (connector = 'memory');"
+        )
+
+
+def test_a_selected_processing_time_is_one_of_the_rows() -> None:
+    graph = script(
+        "CREATE VIEW v AS SELECT *, PROCTIME() AS now FROM bid;"
+        "CREATE VIEW w AS SELECT b.price, i.name FROM v b JOIN item FOR SYSTEM_TIME AS OF b.now AS i ON b.auction = i.id;"
+    )
+    assert graph.facts(Ref("v")).columns == ("auction", "price", "ts", "now")
+    assert [node.at for node in graph.of(TableJoin)] == ["arrival"]
+
+
+def test_a_lateral_table_repeats_rows() -> None:
+    query = "SELECT auction, w FROM bid, LATERAL TABLE(STRING_SPLIT('a.b', '.')) AS s (w)"
+    graph = script(f"CREATE VIEW v AS {query};")
+    assert graph.facts(Ref("v")).columns == ("auction", "w")
+    assert "lateral view EXPLODE(SPLIT('a.b', " in graph["v:explode"].query  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("action", "n"), [("NOTHING", 1), ("ERROR", 2), ("DEDUPLICATE", None)])
+def test_on_conflict_keeps_the_first_row_of_a_key_or_fails(action: str, n: int | None) -> None:
+    graph = script(
+        "CREATE SINK out (a BIGINT, b INT, PRIMARY KEY (a)) WITH (connector = 'memory');"
+        f"INSERT INTO out SELECT auction, price FROM bid ON CONFLICT DO {action};"
+    )
+    assert [node.n for node in graph.of(TopN)] == ([] if n is None else [n])
+    assert [name for name in graph.facts(Ref("out_rows")).columns or () if name != "change"] == ["a", "b"]
+    assert not problems_of(graph)
 
 
 @pytest.mark.parametrize(
@@ -407,6 +468,14 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
             "CREATE SINK out (a BIGINT, b INT NOT NULL) WITH (connector = 'memory'); "
             "INSERT INTO out (a) SELECT auction FROM bid",
             "the INSERT leaves out `b`, which is NOT NULL",
+        ),
+        (
+            "CREATE SINK out (a INT) WITH (connector = 'memory'); INSERT INTO out SELECT 1 AS a ON CONFLICT DO NOTHING",
+            "the sink `out` has no key that rows can share",
+        ),
+        (
+            "INSERT INTO out SELECT auction, price FROM bid ON CONFLICT DO UPDATE",
+            "expected one of DEDUPLICATE",
         ),
         ("DROP VIEW v", "DROP is a statement of the shell, not of a script"),
         ("ALTER VIEW v", "expected a statement, got `ALTER`"),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.connectors.memory import Memory
 from headrace.lowering.watermarks import END_OF_TIME_MS, Heartbeats
 from headrace.runtime.progress.row_accounting import RowAccounting
 from headrace.runtime.queries.planner import PlannedQuery, QueryPlanner
@@ -60,6 +61,9 @@ class SparkRun:
         self._runs_clock = bool(self._graph.of(ClockTime)) and not case.moves_clock
         self._partitioned = case.partitioned
         self._feeds = {source.name: Input(self.session, source) for source in self._graph.of(Source)}
+        for source in self._graph.of(Source):
+            if isinstance(source.connector, Memory) and source.connector.rows:
+                self._feeds[source.name].add(list(source.connector.rows))
         self.collectors = {sink.name: Collector(sink.mode) for sink in self._graph.sinks}
         self._id = uuid.uuid4().hex
         fixed = [node.name for source in case.fed for node in times_of(self._graph, source)]

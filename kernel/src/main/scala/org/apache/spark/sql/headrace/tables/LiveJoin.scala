@@ -97,6 +97,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
   private type Changes = Iterable[(UnsafeRow, Int)]
   private val kind = step.kind
   private val condition = step.pairCondition()
+  private val arrivals = new Arrivals
   private val dependsOnMatches = !(kind.pairs && !kind.unmatchedLeft && !kind.unmatchedRight)
   private val countsLeft = step.hasCondition && (kind.unmatchedLeft || kind.onceLeft)
   private val countsRight = step.hasCondition && kind.unmatchedRight
@@ -157,7 +158,7 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
       val (row, count, held) = entries(i)
       val own = state.totals.fold(matches(i))(_.leftRows)
       if (kind.unmatchedRight && own == 0) results.add(null, row, count)
-      state.right.put(JoinRow(row, held.fold(0L)(_.copies) + count, own))
+      state.right.put(entryOf(row, held, count, own))
     }
     state.totals.foreach(_.addRight(added))
   }
@@ -193,10 +194,14 @@ private final class LiveJoin(step: TableJoinStep, counts: Counts) extends JoinLo
       val (row, count, held) = entries(i)
       val own = state.totals.fold(matches(i))(_.rightRows)
       decide(row, own, count, results)
-      state.left.put(JoinRow(row, held.fold(0L)(_.copies) + count, own))
+      state.left.put(entryOf(row, held, count, own))
     }
     state.totals.foreach(_.addLeft(added))
   }
+
+  /** The entry of a row after a change of its copies. */
+  private def entryOf(row: UnsafeRow, held: Option[JoinRow], count: Long, matches: Long): JoinRow =
+    JoinRow(row, held.fold(0L)(_.copies) + count, matches, held.fold(arrivals.next())(_.arrival))
 
   /** Adds the result that a left row is without a partner: with `matches` it is one or not. */
   private def decide(row: UnsafeRow, matches: Long, count: Long, results: JoinResults): Unit =

@@ -1,7 +1,10 @@
 package org.apache.spark.sql.headrace.tables
 
+import com.esotericsoftware.kryo.io.Output
+
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.headrace.operators.RowBytes
 import org.apache.spark.sql.headrace.operators.state.MemoryStore
 import org.apache.spark.sql.types.{LongType, StructType}
 
@@ -21,6 +24,21 @@ class JoinSideSuite extends munit.FunSuite {
     assertEquals(store.size, 2)
     left.put(JoinRow(row(1), 0, 0))
     assertEquals((left.rows, store.size), (Vector.empty, 1))
+  }
+
+  test("rows are read in the order of their arrival, and those without one first") {
+    val store = new MemoryStore
+    val out = new Output(64, -1) // as versions before the order wrote it
+    out.writeVarInt(1, true)
+    out.writeVarLong(1, true)
+    RowBytes.write(row(9), out)
+    val side = new JoinSide(store, isLeft = false, 1, counted = false)
+    (1L to 20L).foreach { n => side.put(JoinRow(row(n), 1, 0, Arrival(1 + n % 2, 100 - n))) }
+    store.put(store.all.next()._1, out.toBytes)
+    val rows = new JoinSide(store, isLeft = false, 1, counted = false).rows
+    assertEquals(rows.head, JoinRow(row(9), 2, 0))
+    assertEquals(rows.tail.map(_.arrival), rows.tail.map(_.arrival).sorted)
+    assertEquals(rows.size, 20)
   }
 
   test("the list and the copies of version 0.2 are read") {
