@@ -58,7 +58,7 @@ def readings(seed: int = 11) -> list[Reading]:
                 value = chance.gauss(mean, deviation)
                 if name == "temperature" and any(start <= second < start + 480 for start in failures):
                     value += 2.5 * (1 + min(second - start for start in failures if second >= start) // 60)
-                if name == "load" and chance.random() < 0.012:
+                if name == "load" and chance.random() < 0.025:
                     value += 15 * deviation
                 made.append(Reading(second, station, name, alarm, round(value, 1), threshold))
     return sorted(made, key=lambda reading: reading.second + chance.choice([0, 0, 0, 8]))
@@ -80,11 +80,11 @@ def rising(alarms: list[Reading]) -> Iterator[dict[str, Any]]:
 
 
 def atypical(values: list[Reading]) -> Iterator[dict[str, Any]]:
-    """Find the values of a point that are far above the 99th percentile of those before them."""
+    """Find the loads of a station that are far above the 90th percentile of those before them."""
     for number, reading in enumerate(values[LEARN:], LEARN):
         before = sorted(earlier.value for earlier in values[:number])
-        median, usual = before[number // 2], before[int(0.99 * number)]
-        if reading.value > usual + (usual - median):
+        median, usual = before[number // 2], before[int(0.9 * number)]
+        if reading.value > usual + 3 * (usual - median):
             columns = {"station_id": reading.station_id, "datapoint_id": reading.datapoint_id}
             yield {**columns, "at": instant(reading.second), "value": reading.value}
 
@@ -113,7 +113,7 @@ def results(made: list[Reading]) -> Iterator[dict[str, Any]]:
         yield from rising([alarm for alarm in alarms if alarm.station_id == station])
     for point in sorted({reading.point for reading in ordered}):
         own = [reading for reading in ordered if reading.point == point]
-        yield from atypical(own)
+        yield from atypical(own) if point[1] == "load" else ()
         yield from hourly(own)
 
 

@@ -1,4 +1,4 @@
-"""De-noised temperatures of rooms, and anomalies by threshold and by quantile.
+"""De-noised temperatures of rooms: hot rooms, spikes, and sensors that are silent.
 
 `MQTT=mqtt://localhost:1883 python pipeline.py` reads devices, and publishes alarms and the last value of
 each room.
@@ -6,7 +6,7 @@ each room.
 
 import os
 
-from headrace import Pipeline, connect, windows
+from headrace import Pipeline, connect, detectors, smoothing
 
 broker = os.environ.get("MQTT")
 building = Pipeline("building-sensors")
@@ -16,24 +16,28 @@ if broker:
 else:
     recording = connect.files(path="events.jsonl")
     readings = building.read("readings", recording, schema="topic string, celsius double, ts timestamp")
-minutes = (
-    readings.with_columns(room="split(topic, '/')[1]")
-    .event_time("ts", out_of_order="10 seconds")
-    .key_by("room")
-    .window(windows.tumbling("1 minute"))
-    .aggregate("minutes", celsius="median(celsius)", upper="percentile(celsius, 0.75)", peak="max(celsius)")
+rooms = readings.with_columns(room="split(topic, '/')[1]").event_time("ts", out_of_order="10 seconds")
+smoothed = rooms.key_by("room").smooth("smoothed", smoothing.median(rows=5), on="celsius")
+heat = smoothed.key_by("room").detect(
+    "heat", detectors.threshold(high=30, duration="30 seconds"), on="celsius_smooth"
 )
-anomalies = minutes.where("celsius > 30 or peak > celsius + 2 + 3 * (upper - celsius)").select(
-    room="room",
-    at="window.start",
-    anomaly="if(celsius > 30, 'hot', 'spike')",
-    celsius="round(celsius, 3)",
-    peak="peak",
-    step_name="anomalies",
+hot = heat.where("anomalous").select(
+    room="room", at="ts", anomaly="'hot'", celsius="round(celsius_smooth, 3)", step_name="hot"
 )
+noise = smoothed.key_by("room").detect(
+    "noise", detectors.mad(rows=60, limit=8), on="celsius - celsius_smooth", warm_up=30
+)
+spikes = noise.where("anomalous and celsius > celsius_smooth").select(
+    room="room", at="ts", anomaly="'spike'", celsius="celsius", step_name="spikes"
+)
+sensors = rooms.key_by("room").detect("sensors", detectors.missing("30 seconds"))
+silent = sensors.where("anomalous").select(
+    room="room", at="ts", anomaly="'silent'", celsius="celsius", step_name="silent"
+)
+anomalies = hot.union(spikes, silent, step_name="anomalies")
 anomalies.write("results", connect.files(path="out", format="json"))
 if broker:
     anomalies.write("alarms", connect.mqtt(url=broker, topic="building/{room}/alarm"))
-    last = minutes.select(room="room", celsius="round(celsius, 3)", at="window.start", step_name="last")
+    last = smoothed.select(room="room", celsius="round(celsius_smooth, 3)", at="ts", step_name="last")
     last.write("retained", connect.mqtt(url=broker, topic="building/{room}/smoothed", retain=True))
 building.run(until="stopped" if broker else "drained")

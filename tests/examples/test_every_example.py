@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 
 import pytest
+from examples.plots import PLOTS, draw
 from tests.support.examples_at_hand import EXAMPLES, NAMES, Example
 
 PARTS = ("README.md", "pipeline.py", "pipeline.yaml", "expected.jsonl")
@@ -16,6 +17,12 @@ def test_example_has_all_its_parts(name: str) -> None:
     directory = EXAMPLES / name
     assert [part for part in PARTS if not (directory / part).exists()] == []
     assert list(directory.glob("events.*"))
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_plot_is_drawn_from_the_rows(name: str) -> None:
+    assert (EXAMPLES / name / "plot.svg").read_text() == draw(EXAMPLES / name)
+    assert "](plot.svg)" in (EXAMPLES / name / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -196,6 +196,21 @@ def last_rows(request: Request, feed: FeedOf, job: JobWithRows, sink: str) -> HT
     return render(request, "sample.html", error="", step=sink, rows=rows, columns=columns, at=answer["at"])
 
 
+@router.get("/jobs/{job}/steps/{step}/violations")
+def violations(request: Request, feed: FeedOf, job: JobWithRows, step: str) -> HTMLResponse:
+    """Return rows that violate the rules of an expectation, which the driver samples."""
+    try:
+        answer = feed.inquire(job, "violations", step)
+    except HeadraceError as error:
+        return render(request, "violations.html", error=error.problem.what)
+    rules = [
+        {"name": rule, "rows": rows, "columns": list(dict.fromkeys(name for row in rows for name in row))}
+        for rule, rows in answer["rules"].items()
+        if rows
+    ]
+    return render(request, "violations.html", error="", step=step, rules=rules)
+
+
 @router.get("/jobs/{job}/physical")
 def physical(request: Request, feed: FeedOf, job: JobWithRows) -> HTMLResponse:
     """Return executors and physical plans, which the driver reads."""

@@ -122,9 +122,16 @@ def node_figures(job: JobView, node: dict[str, Any]) -> dict[str, Any]:
         "balanced": step.balanced,
         "failed": job.state in ("failed", "restarting") and is_named(node["id"], job.error or ""),
         "accounting": dict(step.accounting),
+        "violated": dict(step.violated),
+        "violated_in": next((name for name in node["parts"] if _violations(job, name)), ""),
         "rules": dict(step.rules),
         "faults": list(step.faults),
     }
+
+
+def _violations(job: JobView, step: str) -> Mapping[str, int]:
+    figures = job.figures.steps.get(step)
+    return {} if figures is None else figures.violated
 
 
 def is_named(step: str, error: str) -> bool:
@@ -199,6 +206,7 @@ def _merge(parts: list[StepFigures]) -> StepFigures:
         reception=first.reception,
         accounting=stateful.accounting,
         balanced=stateful.balanced,
+        violated=next((part.violated for part in parts if part.violated), {}),
         rules=next((part.rules for part in parts if part.rules), {}),
         faults=next((part.faults for part in parts if part.faults), ()),
     )

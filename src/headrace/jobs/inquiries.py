@@ -40,11 +40,11 @@ class Inquiry(BaseModel):
     """An inquiry about a job.
 
     `step` and `key` select the state for `state` and `why`, `step` a sample. `table` reads the table `step`,
-    or its rows of `key`; `query` runs `sql` over the tables of the job,
-    and `last_rows` returns the last rows of the sink `step`.
+    or its rows of `key`; `query` runs `sql` over the tables of the job, `last_rows` returns the last rows of
+    the sink `step`, and `violations` sample rows of the expectation `step`.
     """
 
-    kind: Literal["state", "why", "plan", "sample", "last_rows", "table", "query"]
+    kind: Literal["state", "why", "plan", "sample", "last_rows", "violations", "table", "query"]
     step: str | None = None
     key: str | None = None
     rows: int = ROWS
@@ -108,6 +108,7 @@ class Answers:
             "plan": self._plan,
             "sample": self._sample,
             "last_rows": self._last_rows,
+            "violations": self._violations,
             "table": self._table,
             "query": self._query,
         }
@@ -141,6 +142,9 @@ class Answers:
     def _last_rows(self, inquiry: Inquiry) -> dict[str, Any]:
         at, rows = self._handle._last_rows(inquiry.step or "")
         return {"step": inquiry.step, "at": at, "rows": rows}
+
+    def _violations(self, inquiry: Inquiry) -> dict[str, Any]:
+        return {"step": inquiry.step, "rules": self._handle._violations(inquiry.step or "")}
 
     def _table(self, inquiry: Inquiry) -> dict[str, Any]:
         place, name = self._directory.checkpoint, inquiry.step or ""

@@ -10,6 +10,9 @@ from headrace.spark.gateway import java_session, kernel
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+VIOLATED_RULE = "violated "
+"""The start of the counters of rules that rows violate, before the name of the rule."""
+
 
 class Counts:
     """The kernel's row counters of a step, summed over its tasks; a retried task counts once.

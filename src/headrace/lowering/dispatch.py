@@ -7,6 +7,7 @@ The implementations of a feature are in its module `lower`, which is imported wh
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,10 @@ class EpochStep:
 
     def enter(self, epoch: int) -> None:
         """Prepare an epoch, before its tasks start."""
+
+    def sampled_rows(self) -> Mapping[str, Sequence[str]]:
+        """Return sample rows as JSON, by the name of the rule that they violate."""
+        return {}
 
 
 @singledispatch

@@ -130,6 +130,14 @@ def _step_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:
                 if facts.get(name) is not None:
                     counter.add_metric([*_labels(job), step], facts[name])
         yield counter
+    violated = CounterMetricFamily(
+        "headrace_step_violations", "Rows that violate a rule of `expect`.", labels=[*_JOB, "step", "rule"]
+    )
+    for job in jobs:
+        for step, facts in (job.get("steps") or {}).items():
+            for rule, rows in (facts.get("violated") or {}).items():
+                violated.add_metric([*_labels(job), step, rule], rows)
+    yield violated
 
 
 def _source_families(jobs: list[Mapping[str, Any]]) -> Iterator[Metric]:

@@ -96,7 +96,11 @@ class TickBuilder:
         """Add the counters of earlier runs to those of a step; None: never counted."""
         before = self._steps_before.get(name, {})
         counted = {each: before[each] for each in STEP_TOTALS if before.get(each) is not None}
-        return step | {each: (step[each] or 0) + rows for each, rows in counted.items()}
+        continued = step | {each: (step[each] or 0) + rows for each, rows in counted.items()}
+        if violated := {**before.get("violated", {}), **step.get("violated", {})}:
+            sums = [before.get("violated", {}), step.get("violated", {})]
+            continued["violated"] = {rule: sum(each.get(rule, 0) for each in sums) for rule in violated}
+        return continued
 
     def _measurements(self, status: Status) -> dict[str, Any]:
         lags = _lags(status)
@@ -167,7 +171,10 @@ def _step(node: Node, edges: Edges, status: Status) -> dict[str, Any]:
         details["reception"] = asdict(reception)
     details.update(status.calls.get(node.name, {}))
     if accounting is not None:
-        details["accounting"] = {name: value for name, value in asdict(accounting).items() if value}
+        terms = asdict(accounting)
+        if violated := terms.pop("violated"):
+            details["violated"] = violated
+        details["accounting"] = {name: value for name, value in terms.items() if value}
         details["balanced"] = accounting.balanced
     return details
 

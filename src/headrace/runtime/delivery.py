@@ -189,6 +189,7 @@ class Delivery:
             consume(batch)
         lowering = self._lowering = self.lower_batch(batch)
         lowering.persists_results = len(of_rows) + len(self.functions) > 1
+        self._count_again(lowering, epoch)
         staged: list[tuple[SinkBinding, Staged]] = []
         passed: dict[Ref, RowCounter] = {}
         for sink in sorted(of_rows, key=lambda sink: self._counter(sink) is not None):
@@ -202,6 +203,17 @@ class Delivery:
         of_dead_letters = [sink for sink in sinks if sink.of_dead_letters and not self._can_skip(sink)]
         lowering = lowering.with_frames(self.side_frames(batch) if of_dead_letters else {})
         return [*staged, *(self._stage(sink, lowering, epoch, passed) for sink in of_dead_letters)]
+
+    def _count_again(self, lowering: Lowering, epoch: int) -> None:
+        """Compute the rows of sinks that have a replayed epoch already, if a step before them counts rows.
+
+        The run that committed the epoch may have failed before it stored the counts.
+        """
+        skipped = {sink.ref for sink in self.sinks if sink.committed >= epoch and not sink.of_dead_letters}
+        frames = [lowering.frame(ref) for ref in skipped]
+        if any(step.counts is not None for step in self.held.values()):
+            for frame in frames:
+                consume(frame)
 
     def _count_dead_letters(self) -> None:
         """Replace the counts, which other threads read, by those with the present epoch."""

@@ -64,6 +64,10 @@ class RunHandle(ABC):
         """Return the last rows of a sink, at most ten, and their time; keep them from the first call on."""
         return 0.0, []
 
+    def _violations(self, step: str) -> dict[str, list[dict[str, Any]]]:
+        """Return sample rows of an expectation by rule: those of the last epoch with a violation."""
+        return {}
+
     @abstractmethod
     def stop(self) -> None:
         """Stop gracefully: finish and commit the current micro-batch. The next run resumes from there."""

@@ -124,12 +124,14 @@ def test_rows_documents_and_logs_can_be_private() -> None:
         "GET /api/v1/jobs/{job}/side_outputs/{output}",
         "GET /api/v1/jobs/{job}/query",
         "GET /api/v1/jobs/{job}/sinks/{sink}/rows",
+        "GET /api/v1/jobs/{job}/steps/{step}/violations",
         "GET /api/v1/jobs/{job}/tables/{name}",
         "GET /ui/jobs/{job}/sinks/{sink}",
         *(f"GET /jobs/{{job}}/{name}" for name in ("data", "edit")),
         *(f"GET /ui/jobs/{{job}}/{name}" for name in ("sample", "physical", "log", "rows")),
         "GET /ui/jobs/{job}/data/{output}",
         "GET /ui/jobs/{job}/steps/{step}/key",
+        "GET /ui/jobs/{job}/steps/{step}/violations",
         "POST /ui/jobs/{job}/compare",
     }
 

@@ -56,6 +56,12 @@ def test_messages_of_a_source_are_counters() -> None:
     assert (lag.labels["partition"], lag.value) == ("sensors-log", 5)
 
 
+def test_violations_of_a_rule_are_a_counter() -> None:
+    job = JOB | {"steps": {"checked": {"violated": {"positive": 3}}}}
+    (violated,) = families(render([job], {}))["headrace_step_violations"].samples
+    assert (violated.labels["step"], violated.labels["rule"], violated.value) == ("checked", "positive", 3)
+
+
 def test_a_drained_watermark_has_no_delay() -> None:
     metrics = JOB["metrics"] | {"watermark": "9999-12-31T23:59:59.999Z"}
     draining = JOB | {"state": "draining", "metrics": metrics}

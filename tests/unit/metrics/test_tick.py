@@ -9,6 +9,7 @@ import pytest
 from headrace import Pipeline, connect
 from headrace.connectors.base import Reception
 from headrace.metrics.tick import TickBuilder
+from headrace.runtime.progress.row_accounting import RowAccounting
 from headrace.runtime.progress.status import QueryStatus, Status
 
 SCHEMA = "a int"
@@ -68,6 +69,21 @@ def test_counts_of_steps_continue_those_of_earlier_runs() -> None:
         "a source reads no step"
     )
     assert ticks.build(status)["steps"]["out"]["rate_out"] == 0, "earlier rows are none of this run's rate"
+
+
+def test_violations_of_a_rule_continue_those_of_earlier_runs() -> None:
+    pipeline = Pipeline("checked")
+    read(pipeline, "a").expect("checked", positive="a > 0").write("out", connect.console())
+    counts = {"rows": 9, "processed": 6, "unmatched": 3, "violated positive": 3}
+    steps = {"checked": RowAccounting.between({}, counts)}
+    status = Status(True, 9, 6, 0.0, None, None, 0, steps=steps)
+    first = TickBuilder(pipeline._plan()).build(status)
+    second = TickBuilder(pipeline._plan(), first).build(status)
+    assert [tick["steps"]["checked"]["violated"] for tick in (first, second)] == [
+        {"positive": 3},
+        {"positive": 6},
+    ]
+    assert "violated" not in first["steps"]["checked"]["accounting"]
 
 
 def test_backlog_of_a_log_is_the_lag_of_its_source() -> None:

@@ -33,6 +33,8 @@ class StepFigures:
     accounting: Mapping[str, int] = field(default_factory=dict)
     """The terms of the row accounting, by name."""
     balanced: bool | None = None
+    violated: Mapping[str, int] = field(default_factory=dict)
+    """The rows that violate each rule of an expectation."""
     rules: Mapping[str, int] = field(default_factory=dict)
     """The rules in force and their versions, of a step that reads its patterns from a table."""
     faults: Sequence[str] = ()

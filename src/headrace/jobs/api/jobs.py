@@ -156,6 +156,16 @@ def last_rows(
     return service.inquire(job, Inquiry(kind="last_rows", step=sink))
 
 
+@router.get("/{job}/steps/{step}/violations")
+def violations(
+    job: JobWithRows,
+    service: Service,
+    step: Annotated[str, InPath(max_length=200, description="A step with `expect`.")],
+) -> dict[str, Any]:
+    """Return rows that violate each rule of an expectation: a few of the last epoch that has some."""
+    return service.inquire(job, Inquiry(kind="violations", step=step))
+
+
 @router.get("/{job}/tables/{name}")
 def read_table(
     job: JobWithRows,

@@ -18,7 +18,7 @@ from headrace.runtime.micro_batch.status import RunStatus
 from headrace.runtime.progress.log import ProgressLog
 from headrace.runtime.progress.status import Status
 from headrace.runtime.queries.planner import PlannedQuery, QueryPlanner, exchange_readers
-from headrace.runtime.samples import ROWS, SECONDS, Samples, find_edge
+from headrace.runtime.samples import ROWS, SECONDS, Samples, find_edge, read_row
 from headrace.runtime.threads import start_thread
 from headrace.runtime.unrouted import with_unrouted_sinks
 
@@ -65,6 +65,16 @@ class MicroBatchRun(RunHandle):
 
     def _last_rows(self, sink: str) -> tuple[float, list[dict[str, Any]]]:
         return self._samples.last_rows(sink)
+
+    def _violations(self, step: str) -> dict[str, list[dict[str, Any]]]:
+        held = (planned.delivery.held.get(step) for planned in self._planned)
+        sampled = [each.sampled_rows() for each in held if each is not None]
+        # A step that several queries read is checked by each of them, with the same rows.
+        rules = dict.fromkeys(rule for rows in sampled for rule in rows)
+        return {
+            rule: next(([*map(read_row, rows[rule])] for rows in sampled if rows.get(rule)), [])
+            for rule in rules
+        }
 
     def stop(self) -> None:
         self._queries.stop_gracefully()

@@ -12,11 +12,12 @@ counted twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from headrace.checkpoints.journal import append_line, read_lines
+from headrace.lowering.counts import VIOLATED_RULE
 
 NAME = "row_accounting.jsonl"
 
@@ -88,13 +89,17 @@ class RowAccounting:
     """Assignments to windows that were open when the run started."""
     buffered_before: int = 0
     """Rows that were buffered when the run started."""
+    violated: Mapping[str, int] = field(default_factory=dict)
+    """Rows that violate each rule of `expect`; a row can violate several."""
 
     @classmethod
     def between(cls, before: CounterValues, now: CounterValues) -> RowAccounting:
         """Return the accounting of the rows that were counted between two sums."""
         changes = {name: n - (0 if name in _GAUGES else before.get(name, 0)) for name, n in now.items()}
+        violated = {name: changes.pop(name) for name in [*changes] if name.startswith(VIOLATED_RULE)}
         return cls(
             **changes,
+            violated={name.removeprefix(VIOLATED_RULE): rows for name, rows in violated.items()},
             in_open_windows=_in_open_windows(now),
             in_open_windows_before=_in_open_windows(before),
             buffered_before=before.get("buffered", 0),
@@ -130,13 +135,15 @@ class RowAccounting:
             ("unmatched", self.unmatched),
         ]
         rows = f"{count_of(self.rows, 'row')}{_before(held)}"
+        rules = [(name, count) for name, count in self.violated.items() if count]
+        broken = f", violated {', '.join(f'{name} {count:,}' for name, count in rules)}" if rules else ""
         if one_window_each:
-            return f"{rows} = {_sum([*windows, *others])}"
+            return f"{rows} = {_sum([*windows, *others])}{broken}"
         parts = [f"{rows} = {_sum([('processed', self.processed), *others])}"]
         if self.assigned or self.in_open_windows_before:
             assigned = f"{count_of(self.assigned, 'assignment')}{_before(self.in_open_windows_before)}"
             parts.append(f"in windows {assigned} = {_sum(windows)}")
-        return ", ".join(parts)
+        return ", ".join(parts) + broken
 
 
 class AccountingLog:

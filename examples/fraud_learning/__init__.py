@@ -1,0 +1,1 @@
+"""Card fraud by a rule, and by a model that learns from reviews."""

@@ -1,0 +1,1 @@
+"""Photos of meters, read by a model: a reading that goes backwards."""
