@@ -62,8 +62,6 @@ def check_types(expression: str, types: Types) -> Iterator[ExpressionFault]:
     >>> [fault.problem for fault in check_types("sum(cast(kind as int))", types)]
     []
     """
-    from sqlglot import expressions as exp
-
     tree = _annotate(expression, types)
     if tree is not None:
         yield from _faults(tree)
