@@ -326,7 +326,7 @@ def require_choice(value: object, choices: Any, option: str, where: str) -> None
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to `word`, or else that is a part of it; None without one.
+    """Return the known word that is most similar to `word`, or else its last part; None without one.
 
     >>> nearest("tumblin", ["tumbling", "sliding"]), nearest("bootstrap_servers", ["servers", "topic"])
     ('tumbling', 'servers')
@@ -335,5 +335,5 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         return None
     names = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
     near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
-    parts = re.split(r"[_.-]", word.lower())
-    return next((names[name] for name in (*near, *parts[::-1]) if name in names), None)
+    last = word.lower().rpartition("_")
+    return names[near[0]] if near else names.get(last[2]) if last[1] else None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from docs._making.playground import MODES, TRANSCRIPTS, TRIGGERS, WINDOWS, complete
-from markdown import markdown
+from markdown import markdown  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 from ruamel.yaml import YAML
 from tests.support.browser import is_installed, open_browser
