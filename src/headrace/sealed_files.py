@@ -68,6 +68,18 @@ def read_version(directory: Path, name: str) -> bytes:
         raise DamagedFileError(what, where=str(path), hint=RESTORE) from error
 
 
+def read_current(directory: Path) -> tuple[str, int | None]:
+    """Return the active version in a directory of versions, and its epoch.
+
+    The epoch is None in directories of version 0.2.
+
+    Raises:
+        DamagedFileError: the file is damaged or missing.
+    """
+    version, line_break, epoch = read_version(directory, CURRENT).decode().rpartition("\n")
+    return (version, int(epoch)) if line_break else (epoch, None)
+
+
 def is_sealed(content: bytes) -> bool:
     """Return True if content ends with the line of a seal, valid or not; files of version 0.2 have none."""
     return content[-_LENGTH - 1 :].startswith(b"\n" + _SEAL)

@@ -22,11 +22,11 @@ _SEAL = b" #seal "
 _DIGITS = 32
 
 
-def append_line(file: Path, line: Mapping[str, object]) -> None:
-    """Append a line; rotate the log first if it is larger than `MAX_BYTES`."""
+def append_line(file: Path, line: Mapping[str, object], *, sync: bool = False) -> None:
+    """Append a line, with `sync` durably; rotate the log first if it is larger than `MAX_BYTES`."""
     if file.exists() and file.stat().st_size > MAX_BYTES:
         file.replace(_rotation_of(file))
-    append_durably(file, line, sync=False)
+    append_durably(file, line, sync=sync)
 
 
 def append_durably(file: Path, line: Mapping[str, object], *, sync: bool = True) -> None:

@@ -19,7 +19,7 @@ from headrace.checkpoints.epoch_versions import EpochVersions
 from headrace.connectors.flatten import from_text, json_text, quote_name
 from headrace.connectors.lookups import Key, Values
 from headrace.schemas.fields import Schema
-from headrace.sealed_files import CURRENT, read_version
+from headrace.sealed_files import read_current, read_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,7 +58,7 @@ class SnapshotReader:
     _rows: dict[Key, list[Values]] = field(default_factory=dict)
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
-        version = read_version(Path(self.table.directory), CURRENT).decode()
+        version, _ = read_current(Path(self.table.directory))
         if version != self._version:
             self._rows, self._version = self._load(version), version
         return {key: self._rows[key] for key in keys if key in self._rows}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.checkpoints.epoch_versions import EpochVersions
 from headrace.errors import HeadraceError, LoadError
-from headrace.sealed_files import CURRENT, read_version
+from headrace.sealed_files import read_current, read_version
 
 _log = logging.getLogger("headrace")
 _SUFFIX = ".model"
@@ -25,7 +25,7 @@ class StoredVersions:
 
     def current(self) -> str:
         """Return the version of the current epoch."""
-        return read_version(Path(self.directory), CURRENT).decode()
+        return read_current(Path(self.directory))[0]
 
     def read(self, version: str) -> bytes:
         """Return the content of a version."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from headrace.plan.graph import Graph
 
 _CHECKPOINT_FILE = re.compile(
-    r"(?:file:)?(/[^\s:,'\"\[\]()]*/queries/[^/\s]+/(?:spark|lookups|models)/[^\s:,'\"\[\]()]*)"
+    r"(?:file:)?(/[^\s:,'\"\[\]()]*/queries/[^/\s]+/(?:spark|lookups|models|watermarks)/[^\s:,'\"\[\]()]*)"
 )
 _DAMAGED_FILE_ERROR = re.compile(r"headrace\.errors\.DamagedFileError: (?P<file>/[^:\n]+): (?P<what>[^\n]+)")
 _FILE_DAMAGES = (

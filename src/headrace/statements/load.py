@@ -588,14 +588,21 @@ def _reads(entry: Any, names: set[str]) -> bool:
 
 
 def _nested(options: Mapping[str, Placed]) -> dict[str, Any]:
-    """Return options as a mapping; `settings.client.id` is an entry of the mapping `settings`."""
+    """Return options as a mapping; `settings.client.id` is an entry of the mapping `settings`.
+
+    Raises:
+        DocumentError: an option is both a text and a mapping.
+    """
     result: dict[str, Any] = {}
     for name, value in options.items():
         group, dot, key = name.partition(".")
-        if dot:
-            result.setdefault(group, {})[key] = value
-        else:
+        if not dot and name not in result:
             result[name] = value
+        elif dot and isinstance(result.setdefault(group, {}), dict):
+            result[group][key] = value
+        else:
+            what = f"the option `{group}` is given as a text and as a group of options"
+            raise refuse(value.where, what, f"remove one of `{group}` and `{group}.NAME`")
     return result
 
 

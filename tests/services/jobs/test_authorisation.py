@@ -27,6 +27,7 @@ from headrace.jobs.security.policy import Policy
 from headrace.jobs.security.principals import PrincipalStore, Role
 from headrace.jobs.service import JobService
 from headrace.jobs.submission import Submission
+from headrace.metrics.alerts.rules import AlertRule
 from tests.services.jobs.conftest import DOCUMENT
 from tests.support.fake_service import COMMAND
 from tests.support.http_server import serving
@@ -320,6 +321,13 @@ def test_a_submission_has_the_id_of_the_new_job_in_the_audit_log(site: Site) -> 
     assert (entry["action"], entry["job"], entry["outcome"]) == ("POST /api/v1/jobs", job, "201")
     site.service.stop_job(job)
     site.service.delete(job)
+
+
+def test_a_rule_of_alerts_is_deleted_by_its_owner_and_by_admins(site: Site) -> None:
+    for user, status in (("other", 403), ("operator", 204), ("admin", 204)):
+        rule = site.service.alerts.add_rule(AlertRule(alert="lag"), "operator").id
+        assert site.request("DELETE", f"/api/v1/alert-rules/{rule}", user)[0] == status
+        site.service.alerts.delete_rule(rule)
 
 
 def test_an_unknown_job_is_a_page_for_browsers_and_json_for_programs(site: Site) -> None:

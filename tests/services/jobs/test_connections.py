@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPResponse
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
@@ -43,13 +44,26 @@ def url(server: uvicorn.Server, service: JobService) -> Iterator[str]:
         kill_all(service)
 
 
+@pytest.fixture
+def private(server: uvicorn.Server, service: JobService, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The path of a socket of the server: unlike a port, no other process on this machine connects to it."""
+    monkeypatch.setattr(connections, "HEADER_SECONDS", TIMEOUT)
+    with TemporaryDirectory() as place:  # the path of a test is too long for a socket
+        server.config.uds = f"{place}/http"
+        with running(server):
+            yield server.config.uds
+        kill_all(service)
+
+
 @contextmanager
 def connected(url: str, *options: tuple[int, int, int]) -> Iterator[socket.socket]:
-    with socket.socket() as client:
+    """Connect to a URL, or to the path of a socket."""
+    is_path = url.startswith("/")
+    with socket.socket(socket.AF_UNIX if is_path else socket.AF_INET) as client:
         for option in options:
             client.setsockopt(*option)
         client.settimeout(TIMEOUT)
-        client.connect(("127.0.0.1", int(url.rpartition(":")[2])))
+        client.connect(url if is_path else ("127.0.0.1", int(url.rpartition(":")[2])))
         yield client
 
 
@@ -142,28 +156,28 @@ def test_a_client_that_does_not_read_its_response_is_disconnected(
         wait_until(lambda: len(server.server_state.connections) == 0)
 
 
-def test_an_idle_connection_makes_room_for_a_new_one(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEADER_SECONDS", TIMEOUT)
+def test_an_idle_connection_makes_room_for_a_new_one(private: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 3)
     with ExitStack() as stack:
-        clients = [stack.enter_context(connected(url)) for _ in range(3)]
+        clients = [stack.enter_context(connected(private)) for _ in range(3)]
         for client in clients:
             client.sendall(b"GET /api")
-        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+        assert _status(private, REQUEST + b"\r\n").startswith(b"HTTP/1.1 200")
         assert is_closed(clients[0])
         clients[2].sendall(REQUEST.removeprefix(b"GET /api") + b"\r\n")
         assert clients[2].recv(100).startswith(b"HTTP/1.1 200")
 
 
-def test_a_connection_is_refused_if_all_others_are_in_use(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_is_refused_if_all_others_are_in_use(
+    private: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
-    monkeypatch.setattr(connections, "HEADER_SECONDS", TIMEOUT)
     stream = REQUEST.replace(b"health", b"live") + b"\r\n"
-    with connected(url) as first, connected(url) as second:
+    with connected(private) as first, connected(private) as second:
         for client in (first, second):
             client.sendall(stream)
             assert client.recv(100).startswith(b"HTTP/1.1 200")
-        with connected(url) as third:
+        with connected(private) as third:
             assert is_closed(third)
 
 

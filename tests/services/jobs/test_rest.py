@@ -10,6 +10,7 @@ import httpx
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from headrace.jobs.api import alerts
 from headrace.jobs.service import JobService
 from tests.services.jobs.conftest import DOCUMENT
 from tests.support.waiting import wait_until
@@ -162,6 +163,19 @@ def test_rules_of_alerts_are_added_listed_and_deleted(client: httpx.Client) -> N
     assert "named `behind`" in client.post("/api/v1/alert-rules", json=rule).text
     address = f"/api/v1/alert-rules/{added.json()['id']}"
     assert [client.delete(address).status_code for _ in range(2)] == [204, 404]
+
+
+@pytest.mark.parametrize("above", ["1e999", "NaN", "Infinity", "-1"])
+def test_a_rule_with_a_threshold_that_is_no_number_is_refused(client: httpx.Client, above: str) -> None:
+    content = f'{{"alert": "lag", "above": {above}}}'
+    assert client.post("/api/v1/alert-rules", content=content).status_code == 422
+    assert client.get("/api/v1/alert-rules").status_code == 200
+
+
+def test_the_number_of_rules_is_limited(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alerts, "MAX_RULES", 1)
+    rules = [{"alert": "lag", "above": number, "name": f"lag {number}"} for number in range(2)]
+    assert [client.post("/api/v1/alert-rules", json=rule).status_code for rule in rules] == [201, 409]
 
 
 def test_silences_are_added_listed_and_ended(client: httpx.Client) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.sealed_files import read_sealed
 from headrace.spark.gateway import java_map, jvm, kernel
 from headrace.testing import Case, read_file, run_case
 from headrace.testing.transcripts.runs.partitions import PartitionModel
@@ -60,3 +61,9 @@ def test_highest_event_times_are_stored_per_epoch(spark: SparkSession, tmp_path:
         store.write(epoch, java_map(spark, {"p-0": 10 * epoch}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2.json", "3.json"]
     assert dict(store.read(3)) == {"p-0": 20}
+    assert read_sealed(tmp_path / "3.json", hint="") == {"p-0": 30}
+    content = (tmp_path / "2.json").read_bytes()
+    for damaged in (content.replace(b":20", b":90"), content[:-10], b"", (tmp_path / "3.json").read_bytes()):
+        (tmp_path / "2.json").write_bytes(damaged)
+        with pytest.raises(Exception, match="its checksum does not match, or is missing"):
+            store.read(3)

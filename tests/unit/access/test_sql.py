@@ -59,6 +59,8 @@ def test_an_ordinary_expression_is_accepted(text: str) -> None:
 
 @pytest.mark.parametrize("part", ["`", "'", "/*", "(", "from_xml(", "\\'", "identifier ", "r'", "/*+", "--"])
 def test_the_time_is_linear(part: str) -> None:
+    """A loaded machine can make one measurement many times longer, but not all of them."""
+
     def seconds(repeats: int) -> float:
         begin = time.thread_time()
         find_problem(part * repeats)
@@ -66,7 +68,7 @@ def test_the_time_is_linear(part: str) -> None:
 
     gc.disable()  # it would read the objects of all other tests
     try:
-        short, long = (min(seconds(repeats) for _ in range(5)) for repeats in (5_000, 40_000))
-        assert long < 24 * short + 0.2, "8 times the text takes 64 times as long if the time is quadratic"
+        ratios = (seconds(64_000) / seconds(4_000) for _ in range(20))
+        assert any(ratio < 64 for ratio in ratios), "16 times the text takes 256 times as long if quadratic"
     finally:
         gc.enable()

@@ -355,6 +355,7 @@ def test_a_python_file_is_rejected() -> None:
         "spark.metrics.conf.*.sink.csv.class",
         "spark.shuffle.manager",
         "spark.sql.streaming.stateStore.providerClass",
+        "spark.sql.streaming.stateStore.compression.codec",
         "spark.sql.streaming.checkpointLocation",
         "spark.ui.enabled",
         "spark.sql.runSQLOnFiles",

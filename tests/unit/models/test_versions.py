@@ -134,6 +134,34 @@ def test_a_damaged_or_missing_version_is_an_error(tmp_path: Path) -> None:
         versions.stored.read(versions.stored.current())
 
 
+@pytest.mark.parametrize("kept", [None, 0, 1])
+def test_a_journal_without_its_last_lines_is_an_error(tmp_path: Path, kept: int | None) -> None:
+    write(tmp_path, v1="one")
+    versions = open_versions(tmp_path)
+    versions.enter(0)
+    versions.enter(1)
+    journal = tmp_path / "checkpoint" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    if kept is None:
+        journal.unlink()
+    else:
+        journal.write_bytes(b"".join(lines[:kept]))
+    with pytest.raises(DamagedFileError, match="missing: the version that epoch 1 has used") as caught:
+        open_versions(tmp_path)
+    assert caught.value.where == str(journal)
+
+
+def test_a_run_that_was_killed_before_it_activated_a_version_continues(tmp_path: Path) -> None:
+    write(tmp_path, v1="one")
+    versions = open_versions(tmp_path)
+    versions.enter(0)
+    before = (tmp_path / "checkpoint" / "current").read_bytes()
+    versions.enter(1)
+    (tmp_path / "checkpoint" / "current").write_bytes(before)
+    open_versions(tmp_path).enter(1)
+    assert active(versions) == ("v1", "one")
+
+
 def test_a_file_needs_no_known_suffix(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("one")
     assert find_file(str(tmp_path / "model"), (".joblib",)) == tmp_path / "model"

@@ -453,6 +453,15 @@ def test_variables_are_replaced_in_options() -> None:
     assert graph["x"].connector.name == "hall"  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    "options", ["settings = 'a', settings.acks = 'b'", "settings.acks = 'b', settings = 'a'"]
+)
+def test_an_option_that_is_a_text_and_a_group_is_refused(options: str) -> None:
+    text = f"CREATE SOURCE x (a INT) WITH (connector = 'kafka', {options}); SELECT a FROM x;"
+    with pytest.raises(DocumentError, match="`settings` is given as a text and as a group of options"):
+        from_text(text, name="p")
+
+
 STATEMENTS = (
     "SELECT auction, window_end, count(*) AS n FROM TABLE(HOP(TABLE bid, DESCRIPTOR(ts), INTERVAL '5' SECOND, "
     "INTERVAL '10' SECOND)) GROUP BY auction, window_start, window_end HAVING count(*) > 1 EMIT CHANGES RETRACTING",

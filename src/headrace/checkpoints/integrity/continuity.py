@@ -20,6 +20,7 @@ from headrace.sealed_files import RESTORE, unseal
 _OFFSETS = "the input of an epoch"
 _COMMIT = "the watermark and the state after an epoch"
 _SOURCE_LOG = "the files that the source has read"
+_TIMES = "the highest event times of the partitions of a source"
 
 
 def log_numbers(log: Path) -> list[int]:
@@ -55,6 +56,12 @@ def check_logs(query: Path) -> Iterator[Damage]:
     yield from damages
     if not damages:
         yield from _check_source_logs(spark)
+    yield from verify_seals(times_files(query), _TIMES)
+
+
+def times_files(query: Path) -> list[Path]:
+    """Return the files with the event times of partitions, `watermarks/<step>/<epoch>.json`."""
+    return sorted(query.glob("watermarks/*/[0-9]*.json"))
 
 
 def metadata_files(spark: Path) -> Iterator[Path]:

@@ -102,6 +102,7 @@ def _sealed_files(directory: Path) -> Iterator[tuple[Path, Path]]:
             if file.is_file() and not file.name.startswith(".") and not _is_state(file.relative_to(query)):
                 yield file, file
     patterns = (
+        "queries/*/watermarks/*/[0-9]*.json",
         "queries/*/lookups/*/current", "queries/*/lookups/*/*.arrow", "exchange/*/_headrace/*/log/[0-9]*",
         "unrouted/*/_headrace/*/log/[0-9]*", "sources/*/*.json", "sources/*/log/*.json", "sinks/*/*.json",
     )  # fmt: skip

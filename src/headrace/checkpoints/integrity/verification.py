@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from headrace.checkpoints.integrity.continuity import check_logs, find_gaps, metadata_files, verify_seals
+from headrace.checkpoints.epoch_versions import read_versions
+from headrace.checkpoints.integrity.continuity import (
+    check_logs,
+    find_gaps,
+    metadata_files,
+    times_files,
+    verify_seals,
+)
 from headrace.checkpoints.integrity.damages import MISSING, Damage
 from headrace.checkpoints.integrity.exchange_files import check_exchange, check_ledger, check_listing
 from headrace.checkpoints.integrity.state_files import check_state, state_files
@@ -23,6 +30,7 @@ from headrace.checkpoints.sources import NAME as SOURCES
 from headrace.connectors.durable_files import read_json
 from headrace.connectors.write_ahead_log import recovery
 from headrace.errors import DamagedFileError
+from headrace.sealed_files import CURRENT
 
 JOURNALS = ("row_accounting.jsonl", "rules.jsonl", "lookups/*/journal.jsonl", "models/*/journal.jsonl")
 """Logs beside the checkpoint of a query."""
@@ -140,6 +148,7 @@ def _check_all_logs(query: Path) -> Iterator[Damage]:
 
 def _others(query: Path) -> Iterator[Path]:
     yield from metadata_files(query / "spark")
+    yield from times_files(query)
     yield from (query / "spark" / "sources").rglob("[0-9]*/[0-9]*")
 
 
@@ -154,10 +163,12 @@ def _journals(query: Path) -> Iterator[Path]:
 
 
 def _check_journals(query: Path) -> Iterator[Damage]:
+    lost = "counts, rules or versions of tables and models by epoch"
     for journal in _journals(query):
-        yield from _check(
-            partial(_read_all, journal), "counts, rules or versions of tables and models by epoch"
-        )
+        yield from _check(partial(_read_all, journal), lost)
+    for current in (file for file in (*_tables(query), *_models(query)) if file.name == CURRENT):
+        damages = _check(partial(read_versions, current.parent), lost)
+        yield from (damage for damage in damages if damage.file != current)  # it is reported as a table
 
 
 def _read_all(journal: Path) -> None:

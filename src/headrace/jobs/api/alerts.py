@@ -9,12 +9,14 @@ from fastapi import APIRouter
 from pydantic import ValidationError
 
 from headrace.errors import OptionError
-from headrace.jobs.api.access import Operator, Service, Viewer
+from headrace.jobs.api.access import ForbiddenError, Operator, Service, Viewer
 from headrace.jobs.api.models import AlertModel, AlertRuleModel, SilenceModel, SilenceRequest
-from headrace.jobs.states import NotFoundError
+from headrace.jobs.states import ConflictError, NotFoundError
 from headrace.metrics.alerts.rules import AlertRule, AlertSettings
 
 router = APIRouter(prefix="/api/v1", tags=["alerts"])
+MAX_RULES = 100
+"""The number of rules that can be added; each is evaluated for every job, every second."""
 
 
 @router.get("/alerts")
@@ -35,7 +37,11 @@ def list_rules(service: Service, _: Viewer) -> list[AlertRuleModel]:
 @router.post("/alert-rules", status_code=201)
 def add_rule(rule: AlertRule, service: Service, sender: Operator) -> AlertRuleModel:
     """Add a rule of alerts, which is evaluated from the next second on."""
-    rules = [*service.alert_rules, *(each.rule for each in service.alerts.rules()), rule]
+    added = service.alerts.rules()
+    if len(added) >= MAX_RULES:
+        what, hint = f"there are {MAX_RULES} rules already", "delete one that is not needed"
+        raise ConflictError(what, where="alert-rules", hint=hint)
+    rules = [*service.alert_rules, *(each.rule for each in added), rule]
     try:
         AlertSettings(rules=rules)
     except ValidationError as error:
@@ -45,8 +51,11 @@ def add_rule(rule: AlertRule, service: Service, sender: Operator) -> AlertRuleMo
 
 
 @router.delete("/alert-rules/{rule}", status_code=204)
-def delete_rule(rule: str, service: Service, _: Operator) -> None:
-    """Delete a rule that was added; its alerts are resolved."""
+def delete_rule(rule: str, service: Service, sender: Operator) -> None:
+    """Delete an own rule, admins also those of others; its alerts are resolved."""
+    owner = next((each.owner for each in service.alerts.rules() if each.id == rule), None)
+    if owner is not None and not sender.may_change(owner):
+        raise ForbiddenError(f"only {owner} and admins may delete this rule", where="role")
     if not service.alerts.delete_rule(rule):
         raise NotFoundError(f"no rule that was added has the id {rule!r}", where="alert-rules")
 

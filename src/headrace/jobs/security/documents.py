@@ -23,7 +23,9 @@ _SAFE_SETTING = re.compile(
     r"|sql\.(autoBroadcastJoinThreshold|files\.max\w+))"
 )
 """Spark settings of sizes and speed. All others could load a class or a library, or use files."""
-_CLASS_OR_PLACE = re.compile(r"class|provider|listener|location|dir|path|doubleQuoted", re.IGNORECASE)
+_CLASS_OR_PLACE = re.compile(
+    r"class|codec|compiler|provider|listener|location|dir|path|doubleQuoted", re.IGNORECASE
+)
 _CODE = """
     bat class dll dylib egg exe groovy jar jnilib pex pth py pyc pyd pyi pyo pyw pyz rar scala sh so tar tbz
     tgz txz war whl zip 7z

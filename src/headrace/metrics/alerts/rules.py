@@ -39,7 +39,7 @@ def _check_duration(text: str) -> str:
     return text
 
 
-DurationText = Annotated[str, AfterValidator(_check_duration)]
+DurationText = Annotated[str, AfterValidator(_check_duration), Field(max_length=100)]
 
 
 class _Model(BaseModel):
@@ -55,7 +55,10 @@ class AlertRule(_Model):
 
     alert: Kind = Field(description="The condition.")
     above: float = Field(
-        default=0, ge=0, description="Threshold: records, seconds of latency or delay, restarts."
+        default=0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Threshold: records, seconds of latency or delay, restarts.",
     )
     for_: DurationText = Field(
         default="0 seconds", alias="for", description="How long the condition holds before the alert fires."
@@ -63,8 +66,8 @@ class AlertRule(_Model):
     within: DurationText = Field(
         default="10 minutes", description="The period of `restarts` and `row_accounting`."
     )
-    job: str | None = Field(default=None, description="Only jobs of this name; default: all.")
-    name: str | None = Field(default=None, description="Default: the condition.")
+    job: str | None = Field(default=None, max_length=200, description="Only jobs of this name; default: all.")
+    name: str | None = Field(default=None, max_length=100, description="Default: the condition.")
 
     @property
     def label(self) -> str:

@@ -120,3 +120,15 @@ def test_a_source_that_is_read_twice_has_two_offsets_and_one_log(tmp_path: Path)
     assert damaged(tmp_path) == ["sources/1/0", "sources/1/1"]
     write_record(tmp_path, "sources.json", {"(modes)": [], "totals": ["rows of another query"]})
     assert damaged(tmp_path) == []
+
+
+def test_damaged_event_times_of_partitions_are_found(tmp_path: Path) -> None:
+    write_epochs(tmp_path, started=5, committed=4)
+    before, last = (tmp_path / "watermarks" / "tx" / f"{epoch}.json" for epoch in (2, 3))
+    for file in (before, last):
+        write_sealed(file, '{"payments-0":1700000000000}')
+    assert list(check_logs(tmp_path)) == []
+    content = last.read_bytes()
+    for damaged in (content.replace(b":17", b":97"), content[:20], b"", before.read_bytes()):
+        last.write_bytes(damaged)
+        assert [damage.file for damage in check_logs(tmp_path)] == [last]

@@ -115,6 +115,15 @@ def test_a_damaged_model_is_found(directory: Path) -> None:
     assert damages(verify(directory)) == {"models": ["v1-1f0c9a4e.model"]}
 
 
+def test_a_journal_without_the_version_of_the_last_epoch_is_found(directory: Path) -> None:
+    stored = directory / "queries" / "totals" / "models" / "risk"
+    write_sealed(stored / "current", "v1-1f0c9a4e\n2")
+    append_line(stored / "journal.jsonl", {"epoch": 1, "version": "v1-1f0c9a4e"})
+    assert damages(verify(directory)) == {"journals": ["journal.jsonl"]}
+    append_line(stored / "journal.jsonl", {"epoch": 2, "version": "v1-1f0c9a4e"})
+    assert damages(verify(directory)) == {}
+
+
 def test_missing_checkpoint_id_is_found(directory: Path) -> None:
     (directory / "queries/totals/checkpoint_id").unlink()
     assert damages(verify(directory)) == {"records of queries": ["checkpoint_id"]}

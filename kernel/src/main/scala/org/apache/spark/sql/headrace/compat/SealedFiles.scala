@@ -54,6 +54,12 @@ object SealedFiles {
     case _ => false
   }
 
+  def seal(content: Array[Byte], path: Path): Array[Byte] = {
+    val digest = digestOf(path)
+    digest.update(content)
+    content ++ sealOf(digest)
+  }
+
   def unseal(content: Array[Byte], path: Path): Array[Byte] = {
     val end = content.length - Length
     val body = Arrays.copyOf(content, math.max(end, 0))
