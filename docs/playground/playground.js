@@ -1,5 +1,5 @@
 // The playground: rows on a time line, a watermark, and the panes that the Python model emits.
-const root = document.getElementById("playground");
+const root = document.getElementById("time-line");
 const SVG = "http://www.w3.org/2000/svg", LANE = 30, TOP = 26, LEFT = 16, RIGHT = 16;
 let play, scenarios, scenario, reader = null, width = 720;
 

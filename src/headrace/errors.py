@@ -326,14 +326,14 @@ def require_choice(value: object, choices: Any, option: str, where: str) -> None
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to `word`, or None.
+    """Return the known word that is most similar to `word`, or else its last part; None without one.
 
-    >>> nearest("tumblin", ["tumbling", "sliding"])
-    'tumbling'
+    >>> nearest("tumblin", ["tumbling", "sliding"]), nearest("bootstrap_servers", ["servers", "topic"])
+    ('tumbling', 'servers')
     """
     if len(word) > _LONGEST_WORD:  # the comparison takes quadratic time
         return None
     names = {name.lower(): name for name in known if len(name) <= _LONGEST_WORD}
-    return next(
-        (names[near] for near in difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)), None
-    )
+    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.6)
+    last = word.lower().rpartition("_")
+    return names[near[0]] if near else names.get(last[2]) if last[1] else None

@@ -183,12 +183,37 @@ def test_pages_of_a_job_hardly_shift_while_they_load(
         ("", "#graph .react-flow__node"),
         ("/metrics", ".plot canvas"),
         ("/runs", "#log > div"),
+        ("/edit", "#problems li"),
+        ("/edit#view=flow", "#flow .react-flow__node"),
     ):
         page = open_page(f"{simulated_url}/jobs/b27d01e4ac88{path}", width=width)
         page.locator(drawn).first.wait_for()
-        page.locator(".plot canvas, #log > div").first.wait_for()
+        page.locator(".plot canvas, #log > div, #problems li").first.wait_for()
         assert page.evaluate(measure) <= 0.05, path
         page.context.close()
+
+
+def test_charts_use_their_space_and_name_the_phases(simulated_url: str, open_page: OpenPage) -> None:
+    """Labels of one column need no room in the other one."""
+    page = open_page(f"{simulated_url}{JOB}/metrics", width=1440)
+    page.locator("#chart-throughput canvas").wait_for()
+    right = page.evaluate("""() => {
+        const plot = document.querySelector("#chart-throughput"), over = plot.querySelector(".u-over");
+        return (over.getBoundingClientRect().right - plot.getBoundingClientRect().left) / plot.clientWidth;
+    }""")
+    assert right > 0.86
+    words = page.evaluate(
+        "JSON.parse(document.getElementById('page-state').textContent).charts.find(each => each.id === 'batch').words"
+    )
+    assert words["addBatch"] == "process"
+
+
+def test_text_of_nodes_is_not_cut_off(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}{JOB}", width=1440)
+    page.locator("#graph .react-flow__node .total").first.wait_for()
+    cut = page.evaluate("""() => [...document.querySelectorAll("#graph .react-flow__node .step")]
+        .filter(node => node.scrollHeight > node.clientHeight + 1).map(node => node.querySelector("b").textContent)""")
+    assert cut == []
 
 
 def test_step_has_a_chart_of_its_rates(simulated_url: str, open_page: OpenPage) -> None:

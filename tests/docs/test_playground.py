@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 from docs._making.playground import MODES, TRANSCRIPTS, TRIGGERS, WINDOWS, complete
+from markdown import markdown  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 from ruamel.yaml import YAML
 from tests.support.browser import is_installed, open_browser
 
 DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(__file__).parents[1] / "dashboard" / "axe" / "axe.min.js"
-SHELL = """<!doctype html><html lang="en"><head><title>Playground</title><link rel="stylesheet" href="playground.css"></head>
-<body><main><h1>Playground</h1><div id="playground"><p class="status"></p></div></main>
-<script type="module" src="playground.js"></script></body></html>"""
+SHELL = """<!doctype html><html lang="en"><head><title>Playground</title></head><body><main>{}</main></body></html>"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -35,7 +34,11 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """The playground as a page of its own; any request to another host fails the test."""
     site = tmp_path_factory.mktemp("site") / "playground"
     shutil.copytree(DOCS / "playground", site, ignore=shutil.ignore_patterns("__pycache__"))
-    (site / "index.html").write_text(SHELL)
+    _, _, text = (DOCS / "playground" / "index.md").read_text().split("---\n", 2)
+    # With `toc`, as in the site, headings have ids, which must differ from those of the page.
+    (site / "index.html").write_text(
+        SHELL.format(markdown(text, extensions=["toc", "attr_list", "md_in_html"]))
+    )
     if not is_installed():
         pytest.skip("chromium is not installed")
     if not complete(site):
@@ -100,7 +103,7 @@ def test_pattern_gives_its_matches(playground: Page) -> None:
 
 def test_row_is_dragged_and_moved_by_keys_and_the_watermark_completes_windows(playground: Page) -> None:
     playground.evaluate("playgroundModel.choose('tumbling-0')")
-    table = playground.locator("#playground table")
+    table = playground.locator("#time-line table")
     expect(table).to_contain_text("10 to 20 s")
     row = playground.get_by_role("slider", name="row 3", exact=True)
     row.focus()

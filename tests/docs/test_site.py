@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -208,6 +209,9 @@ def test_search_has_the_page_among_its_first_three_results(
     assert page in results[words][:3]
 
 
+_IDS = re.compile(r'<\w+\b[^>]*?\sid="(?!__codelineno)([^"]+)"')
+"""Identifiers, except those of lines of code, which the highlighter numbers in each docstring."""
+
 _REQUESTS = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\ssrc=["']?(?:https?:)?//[^"'\s>]+"""
     r"""|<link\b(?=[^>]*rel=["']?(?:stylesheet|preload|modulepreload|preconnect|icon))[^>]*?href=["']?(?:https?:)?//[^"'\s>]+"""
@@ -221,6 +225,35 @@ def test_no_page_requests_another_host(site: Path) -> None:
     assert len(files) > 100
     foreign = {path.relative_to(site): _REQUESTS.search(path.read_text()) for path in files}
     assert {path: match[0] for path, match in foreign.items() if match} == {}
+
+
+def test_ids_of_a_page_differ(site: Path) -> None:
+    """A heading with the id of an element of the page takes its place in scripts and styles."""
+    repeated = {
+        page.relative_to(site): [
+            name for name, times in Counter(_IDS.findall(page.read_text())).items() if times > 1
+        ]
+        for page in site.rglob("*.html")
+    }
+    assert {page: names for page, names in repeated.items() if names} == {}
+
+
+def test_colours_of_the_site_are_those_of_the_dashboard(site: Path) -> None:
+    tokens = (ROOT / "src/headrace/dashboard/static/tokens.css").read_text()
+    light, dark = (re.findall(r"--accent: (#\w+);", text) for text in tokens.split(":root.dark"))
+    site_tokens = (site / "tokens.css").read_text()
+    before, after = site_tokens.split('[data-md-color-scheme="slate"]')
+    assert (re.findall(r"--accent: (#\w+);", before), re.findall(r"--accent: (#\w+);", after)) == (
+        light,
+        dark,
+    )
+    assert "--md-typeset-a-color: var(--accent)" in (site / "site.css").read_text()
+    home = (site / "index.html").read_text()
+    assert 'data-md-color-primary="custom"' in home
+    assert re.search(r'href="tokens.css".*href="site.css"', home, re.DOTALL)
+    icon = (ROOT / "src/headrace/dashboard/static/icon.svg").read_text()
+    assert (site / "images/icon.svg").read_text() == icon
+    assert '<img src="images/icon.svg"' in home
 
 
 def test_diagrams_are_drawn_by_a_script_of_the_site(site: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version as version_of
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.main
+from typer.core import TyperGroup
 
 from headrace.cli.commands import (
     check,
@@ -108,12 +110,28 @@ def options(
     """Stream processing on Spark, in Python: run, check, explain and test pipelines."""
 
 
+def command() -> TyperGroup:
+    """Return the command with its subcommands; the help shows no type of options without a value."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    _hide_types(group, typer.Context(group, **app.info.context_settings or {}))
+    return group
+
+
+def _hide_types(command: Any, context: typer.Context) -> None:
+    for option in (*command.params, command.get_help_option(context)):
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for name, each in getattr(command, "commands", {}).items():
+        _hide_types(each, typer.Context(each, parent=context, info_name=name))
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the console script and exit with its status; errors are printed without a traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     words = _without_traceback(words)
     try:
-        app(args=words, prog_name="headrace")
+        command()(args=words, prog_name="headrace")
     except BrokenPipeError:  # `headrace explain ... | head` closes the pipe early
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

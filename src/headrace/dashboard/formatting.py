@@ -49,6 +49,17 @@ def count(value: int | None) -> str:
     return str(value) if value is not None and abs(value) < 10_000 else number(value)
 
 
+def counted(value: int, noun: str) -> str:
+    """Format a count with its noun.
+
+    >>> counted(1, "row"), counted(12_300, "row")
+    ('1 row', '12.3 k rows')
+    """
+    if abs(value) < 10_000:
+        return f"{value} {noun}{'' if value == 1 else 's'}"
+    return number(value, f"{noun}s")
+
+
 def milliseconds(value: float | None) -> str:
     """Format a latency.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace.dashboard.feeds.base import JobFigures, JobView, Severity
-from headrace.dashboard.formatting import count, duration, milliseconds, number
+from headrace.dashboard.formatting import count, counted, duration, milliseconds, number
 from headrace.jobs.states import ENDED, JobState
 
 MIN_LAG = 1000
@@ -16,6 +16,16 @@ MAX_BACKLOG_SECONDS = 60.0
 MAX_WATERMARK_SECONDS = 600.0
 """The watermark delay, beyond ten times the age of the rows, from which on something holds it back."""
 
+MAX_LATENCY_MS = 60_000.0
+"""The latency from which on a job is slow, if a step has no time left; pauses between batches leave time."""
+BUSY = 0.9
+"""The share of the time from which on a step has no time left."""
+JUDGED_BY = (
+    "Judged by failures, row accounting, lag, latency, and the watermark relative to the pace of the source."
+)
+
+ACTIVE = frozenset({"submitted", "starting", "stopping", "draining", "restarting"})
+"""The states of jobs that have a driver, or get one, and read no rows by themselves."""
 ICONS: dict[Severity, str] = {"ok": "✓", "warn": "▲", "bad": "✕", "idle": "■"}
 _STATES: dict[str, Severity] = {
     "running": "ok",
@@ -90,6 +100,11 @@ def _behind(figures: JobFigures) -> str:
     if (figures.lag or 0) >= MIN_LAG and backlog >= MAX_BACKLOG_SECONDS:
         rows = number(figures.lag, "rows")
         return f"the sources have {rows} that are not read: {duration(backlog)} of input at the present rate"
+    name, busy = max(
+        ((name, step.busy or 0.0) for name, step in figures.steps.items()), key=_share, default=("", 0.0)
+    )
+    if (figures.p99 or 0.0) >= MAX_LATENCY_MS and busy >= BUSY:
+        return f"rows take {milliseconds(figures.p99)} (p99), and `{name}` is busy {busy:.0%} of the time"
     age = (figures.event_age or 0.0) / 1000
     delay = figures.watermark_delay or 0.0
     if figures.event_age is None or figures.replays or delay < MAX_WATERMARK_SECONDS + 10 * age:
@@ -99,11 +114,15 @@ def _behind(figures: JobFigures) -> str:
     return f"{what}; a source or a partition holds it back{slowest}"
 
 
+def _share(step: tuple[str, float]) -> float:
+    return step[1]
+
+
 def judged(job: JobView) -> str:
     """Return what the health of a running job is judged by, in one line.
 
     >>> judged(JobView("1", "fraud", "running", figures=JobFigures(lag=3, p99=18.0, late=2)))
-    'lag 3 rows · p99 18 ms · 2 late · 0 restarts'
+    'lag 3 rows · p99 18 ms · 2 late · no restarts'
     """
     figures = job.figures
     old = "rows of a recording or a backfill" if figures.replays else ""
@@ -119,8 +138,8 @@ def judged(job: JobView) -> str:
         f"p99 {milliseconds(figures.p99)}" if figures.p99 is not None else "",
         old or delay,
         f"{count(figures.late)} late" if figures.late else "",
-        f"{count(figures.dead_letters)} dead letters" if figures.dead_letters else "",
-        f"{job.restarts} restarts",
+        counted(figures.dead_letters, "dead letter") if figures.dead_letters else "",
+        counted(job.restarts, "restart") if job.restarts else "no restarts",
     ]
     return " · ".join(filter(None, parts))
 
@@ -146,6 +165,8 @@ def summary_of(jobs: Sequence[JobView]) -> Health:
     '1 of 2 jobs has failed'
     >>> summary_of([JobView("1", "a", "running")]).reason
     'The one running job is healthy'
+    >>> summary_of([JobView("1", "a", "draining"), JobView("2", "b", "stopped")]).reason
+    '1 job is draining'
     """
     severities = [health_of(job).severity for job in jobs]
     bad, warn, running = (severities.count(severity) for severity in ("bad", "warn", "ok"))
@@ -156,9 +177,19 @@ def summary_of(jobs: Sequence[JobView]) -> Health:
             "warn", "Degraded", f"{warn} of {len(jobs)} jobs {'is' if warn == 1 else 'are'} degraded"
         )
     if not running:
-        return Health("idle", "Idle", "No job is running")
+        active = [job for job in jobs if job.state in ACTIVE]
+        return Health("idle", "Idle", _list_states(active) if active else "No job is running")
     return Health(
         "ok",
         "Healthy",
         "The one running job is healthy" if running == 1 else f"All {running} running jobs are healthy",
+    )
+
+
+def _list_states(jobs: Sequence[JobView]) -> str:
+    """Return how many jobs are in which state."""
+    states = list(dict.fromkeys(job.state for job in jobs))
+    numbers = {state: sum(job.state == state for job in jobs) for state in states}
+    return ", ".join(
+        f"{counted(n, 'job')} {'is' if n == 1 else 'are'} {state}" for state, n in numbers.items()
     )

@@ -181,7 +181,7 @@ def _rows(node: Mapping[str, Any], step: StepFigures) -> str:
         node.get("kind", ""), (step.rows_in, step.rows_out)
     )
     known = [text.number(rows) for rows in ends if rows is not None]
-    return f"{' → '.join(known)} rows" if known else ""
+    return f"{' → '.join(known)} {'row' if known == ['1'] else 'rows'}" if known else ""
 
 
 def _merge(parts: list[StepFigures]) -> StepFigures:

@@ -20,7 +20,7 @@ from headrace.dashboard.editor import sample_runs
 from headrace.dashboard.editor.flow import pages as flow_pages
 from headrace.dashboard.editor.starters import STARTER, STARTERS
 from headrace.dashboard.feeds.base import AlertView, Feed, JobView
-from headrace.dashboard.health import by_urgency, summary_of
+from headrace.dashboard.health import JUDGED_BY, by_urgency, summary_of
 from headrace.dashboard.live import FeedOf, ViewOfJob, ViewOfJobWithRows, document_for, graph_for, message_of
 from headrace.dashboard.messages import job_cells, job_message
 from headrace.dashboard.plan_graph import graph_of, height_of
@@ -78,6 +78,7 @@ def jobs_page(request: Request, feed: FeedOf, _: Viewer) -> HTMLResponse:
     shown: dict[str, Any] = {
         "rows": rows,
         "summary": summary_of(jobs),
+        "judged_by": JUDGED_BY,
         "firing": _firing(feed),
         "starter": STARTER,
     }

@@ -40,7 +40,7 @@ def graph_of(plan: Plan, document: str = "") -> dict[str, Any]:
     }
 
 
-_NODE, _STATEFUL, _GAP = 104, 136, 22
+_NODE, _SOURCE, _STATEFUL, _GAP = 104, 120, 136, 22
 """The heights of nodes and the gap between them, as `graph.js` draws them."""
 
 
@@ -58,7 +58,8 @@ def height_of(graph: Mapping[str, Any]) -> int:
             ranks[edge["target"]] = max(ranks[edge["target"]], ranks[edge["source"]] + 1)
     heights: dict[int, int] = defaultdict(int)
     for node in graph["nodes"]:
-        heights[ranks[node["id"]]] += (_STATEFUL if node["stateful"] else _NODE) + _GAP
+        plain = _SOURCE if node.get("kind") == "source" else _NODE
+        heights[ranks[node["id"]]] += (_STATEFUL if node["stateful"] else plain) + _GAP
     return max(heights.values(), default=_GAP) - _GAP
 
 

@@ -45,6 +45,8 @@ TICK = 1.0
 """Seconds between two reports."""
 POLL = 0.25
 """Seconds between two checks for requests."""
+GENERATORS_END_NOW = "spark.sql.headrace.generatorsEndNow"
+"""The setting of the kernel with which a bounded run does not wait for further rows of a generator."""
 
 
 class Driver:
@@ -160,8 +162,12 @@ class Driver:
 
 
 def drain_options(options: RunOptions) -> RunOptions:
-    """Return the options of a run that drains the job after an unbounded run."""
-    return replace(options, until="drained", mode="micro_batch", every=None, fresh=False)
+    """Return the options of a run that drains the job after an unbounded run.
+
+    Generators and recordings end at the rows of the request; other sources end at their present offsets.
+    """
+    conf = {**options.conf, GENERATORS_END_NOW: "true"}
+    return replace(options, until="drained", mode="micro_batch", every=None, fresh=False, conf=conf)
 
 
 def is_transient(error: HeadraceError) -> bool:

@@ -70,9 +70,11 @@ class EpochLog:
                     "committed" if epoch < 0 or first == query.epoch else f"committed from epoch {first} on"
                 )
                 fields = {"step": query.name, "epoch": query.epoch}
+                read = query.rows_in - rows
                 _log.info(
-                    "%s: %d rows read, %d ms for the last epoch, watermark %s",
-                    epochs, query.rows_in - rows, query.batch_ms, query.watermark or "not set", extra=fields,
+                    "%s: %d %s read, %d ms for the last epoch, watermark %s",
+                    epochs, read, "row" if read == 1 else "rows", query.batch_ms,
+                    query.watermark or "not set", extra=fields,
                 )  # fmt: skip
                 self._logged[query.name] = (query.epoch, query.rows_in)
                 self._due[query.name] = now + self._period

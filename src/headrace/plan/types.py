@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from headrace.plan.graph import Graph
-from headrace.sql.types import Types, check_types, family_of, type_of
+from headrace.sql.types import Types, check_query_types, check_types, family_of, type_of
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import Expression, Named
@@ -14,6 +14,7 @@ from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
+from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.traits import Finding
 from headrace.windows.declare import WindowAggregate
@@ -36,6 +37,10 @@ def type_warnings(graph: Graph) -> Iterator[tuple[Node, Finding]]:
             for fault in check_types(expression, types.of(node.inputs[0])):
                 place = fault.find(expression)
                 yield node, Finding(fault.problem, fault.hint, (key,), item, place)
+        if isinstance(node, Sql):
+            tables = {table: types.of(ref) for table, ref in node.tables}
+            for fault in check_query_types(node.query, tables):
+                yield node, Finding(fault.problem, fault.hint, ("sql",), "", fault.find(node.query))
         if isinstance(node, TwoInputs):
             yield from ((node, finding) for finding in _check_keys(node, types))
 

@@ -15,6 +15,7 @@ from headrace import connect
 from headrace.connectors.base import ReadContext
 from headrace.errors import SourceError
 from headrace.formats import Json, of
+from headrace.jobs.driver import GENERATORS_END_NOW
 
 Drain = Callable[..., list[list[dict[str, Any]]]]
 Context = Callable[..., ReadContext]
@@ -46,6 +47,20 @@ def test_same_seed_gives_the_same_rows_in_stream_batch_and_after_a_restart(
     longer = connect.generator(seed=7, rows=2600, columns=RECIPES)
     more = flat(drained(longer.reader().stream(spark, context(PAYMENTS))))
     assert more == longer.reader().batch(spark, context(PAYMENTS)).toArrow().to_pylist()[2500:]
+
+
+def test_drain_on_request_ends_at_the_rows_that_were_read(
+    spark: SparkSession, context: Context, drained: Drain
+) -> None:
+    first = connect.generator(rows=10, columns=RECIPES).reader().stream(spark, context(PAYMENTS))
+    assert len(flat(drained(first))) == 10
+    longer = connect.generator(rows=12, columns=RECIPES)
+    spark.conf.set(GENERATORS_END_NOW, "true")
+    try:
+        assert drained(longer.reader().stream(spark, context(PAYMENTS))) == []
+    finally:
+        spark.conf.unset(GENERATORS_END_NOW)
+    assert len(flat(drained(longer.reader().stream(spark, context(PAYMENTS))))) == 2
 
 
 def test_another_seed_gives_other_rows(spark: SparkSession, context: Context) -> None:

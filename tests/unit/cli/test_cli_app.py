@@ -194,3 +194,15 @@ def test_check_reports_input_files_that_do_not_exist(write: Write, call: Call) -
     assert done.returncode == 2
     assert "`tx`: no such file or directory: nowhere/tx.json" in done.stderr
     assert "`home`: no such file or directory: homes.csv" in done.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("run",), ("jobs", "submit")])
+def test_help_shows_no_type_of_options_without_a_value(words: tuple[str, ...], call: Call) -> None:
+    done = call(*words, "--help")
+    assert done.returncode == 0
+    assert "--help" in done.stdout
+    assert "<bool>" not in done.stdout
+
+
+def test_duration_of_warm_sessions_has_its_option_as_place(call: Call) -> None:
+    assert "--idle: expected a duration, got 'soon'" in call("warm", "--idle", "soon").stderr

@@ -7,7 +7,7 @@ from dataclasses import replace
 from headrace.dashboard.feeds.base import JobFigures, JobView, StepFigures
 from headrace.dashboard.feeds.series import sparkline_of
 from headrace.dashboard.feeds.service import figures_of, without_rates
-from headrace.dashboard.health import health_of, judged
+from headrace.dashboard.health import health_of, judged, summary_of
 from headrace.dashboard.messages import job_message, kpis_of, node_figures, partitions_of
 
 GRAPH = {
@@ -166,6 +166,8 @@ def test_node_has_its_totals_and_a_source_its_partitions_with_their_skew() -> No
         "400 rows",
         "400 → 20 rows",
     )
+    single = JobView("1", "fraud", "running", figures=JobFigures(steps={"out": StepFigures(rows_out=1)}))
+    assert node_figures(single, {**source, "id": "out", "kind": "sink", "parts": ["out"]})["rows"] == "1 row"
     assert node_figures(job, source)["skew"] == "1.5 x"
     assert partitions_of(job, source) == [("tx-0", 300, 4, 1.0), ("tx-1", 100, 0, 0.333)]
     assert partitions_of(job, step) == []
@@ -183,4 +185,16 @@ def test_job_is_behind_by_its_backlog_or_by_a_watermark_that_something_holds_bac
     assert held[1].startswith("the watermark is 2 h behind the clock, although rows are 4 s old")
     assert health(watermark_delay=7_200.0, event_age=3_000_000.0) == ("Running", "")  # hourly files
     assert health(watermark_delay=2e7, event_age=2e10) == ("Running", "")  # a replay
-    assert judged(JobView("1", "f", "running")) == "lag not reported by the sources · 0 restarts"
+    steps = {"read": StepFigures(busy=0.2), "sums": StepFigures(busy=0.97)}
+    slow = JobFigures(p99=90_000.0, steps=steps)
+    assert health_of(JobView("1", "f", "running", figures=slow)).reason == (
+        "rows take 1 min 30 s (p99), and `sums` is busy 97% of the time"
+    )
+    assert health(p99=300_000.0) == ("Running", "")  # a batch every five minutes
+    assert judged(JobView("1", "f", "running")) == "lag not reported by the sources · no restarts"
+
+
+def test_states_between_are_summed_up_and_are_not_called_idle() -> None:
+    jobs = [JobView("1", "a", "draining"), JobView("2", "b", "stopped"), JobView("3", "c", "starting")]
+    assert summary_of(jobs).reason == "1 job is draining, 1 job is starting"
+    assert summary_of(jobs[1:2]).reason == "No job is running"

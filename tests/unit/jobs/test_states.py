@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.jobs.driver import GENERATORS_END_NOW, drain_options
 from headrace.jobs.states import ENDED, TRANSITIONS, JobState, is_legal
+from headrace.runtime.options import RunOptions
 
 
 def test_every_state_has_an_entry_in_the_table() -> None:
@@ -37,3 +39,9 @@ def test_every_state_is_reachable() -> None:
         reached |= new
         todo += new
     assert reached == set(JobState)
+
+
+def test_drain_on_request_ends_generators_and_keeps_the_other_settings() -> None:
+    options = drain_options(RunOptions(every="5 seconds", conf={"spark.driver.memory": "1g"}))
+    assert (options.until, options.every) == ("drained", None)
+    assert options.conf == {"spark.driver.memory": "1g", GENERATORS_END_NOW: "true"}

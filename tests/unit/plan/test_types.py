@@ -10,7 +10,7 @@ from headrace import Pipeline, SourceStream, connect, windows, yaml
 from headrace.plan.graph import Graph
 from headrace.plan.types import ColumnTypes
 from headrace.plan.warnings import warnings_of
-from headrace.sql.types import check_types
+from headrace.sql.types import check_query_types, check_types
 from headrace.steps.base import Ref
 
 SCHEMA = "kind string, amount int, price decimal(10,2), tags array<string>, ts timestamp"
@@ -91,6 +91,56 @@ def test_keys_of_different_types() -> None:
     )
     joined = left.join("both", right, on="id", within="1 minute", select={"id": "left.id"})
     assert problems(joined) == ["the key `id` is string on the left, and `id` is bigint on the right"]
+
+
+@pytest.mark.parametrize("expression", ["amount + array(1)", "tags * 2", "amount - map('a', 1)"])
+def test_arithmetic_with_lists_and_mappings(expression: str, tx: SourceStream) -> None:
+    [problem] = problems(tx.with_columns(z=expression))
+    assert "needs a number" in problem
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("select kind, sum(kind) s from tx group by kind", "`sum` adds `kind`, which is text"),
+        ("select t.amount from tx t where t.kind > 5", "`t.kind` is text and is compared with a number"),
+        (
+            "select tx.amount from tx join ids on tx.kind = ids.id",
+            "`tx.kind` is text and is compared with a number",
+        ),
+    ],
+)
+def test_text_in_queries(query: str, expected: str) -> None:
+    tables = {"tx": {"kind": "string", "amount": "int"}, "ids": {"id": "int"}}
+    assert [fault.problem for fault in check_query_types(query, tables)] == [expected]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select kind from tx join other on tx.amount = other.amount where kind > 5",
+        "with tx as (select 1 kind) select kind from tx where kind > 5",
+        "select kind from tx where exists(tags, kind -> kind > 5)",
+        "select tx.kind.size from tx where tx.kind.size > 5",
+    ],
+)
+def test_no_fault_in_queries_whose_names_are_not_clear(query: str) -> None:
+    tables = {"tx": {"kind": "string", "amount": "int", "tags": "array<string>"}, "other": {}}
+    assert list(check_query_types(query, tables)) == []
+
+
+def test_place_of_a_fault_of_a_query_is_in_the_query() -> None:
+    document = """\
+name: p
+sources:
+  tx: {memory: {}, schema: "kind string, amount int"}
+steps:
+  big: {sql: select amount from tx where kind > 5}
+sinks:
+  out: {from: big, memory: {}}
+"""
+    [warning] = warnings_of(yaml.from_text(document, file="p.yaml"))
+    assert str(warning).startswith("p.yaml:5:42: `big`: `kind` is text and is compared with a number")
 
 
 def test_place_is_the_line_and_character_of_the_document() -> None:

@@ -51,7 +51,7 @@ def list_connectors(
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="[KIND]",
+            metavar="KIND",
             help="The connector; default: all.",
             autocompletion=lambda: list(registry.kinds()),
         ),

@@ -23,7 +23,7 @@ def run_tests(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="Files of cases, or directories that hold some; default: every `*.transcript.yaml` below "
             "the current directory.",
         ),

@@ -19,7 +19,7 @@ START_SECONDS = 120.0
 
 def warm(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="A pipeline, for the jars of its connectors.")
+        Path | None, typer.Argument(metavar="FILE", help="A pipeline, for the jars of its connectors.")
     ] = None,
     master: Annotated[
         str | None, typer.Option(metavar="URL", help="Spark's master, such as local[2].")
@@ -43,20 +43,21 @@ def warm(
     - `headrace warm fraud.yaml --conf spark.driver.memory=2g --idle "2 hours"`
     - `headrace warm --stop`
     """
-    from headrace.connectors.options import seconds_of
+    from headrace.durations import microseconds
     from headrace.spark.warm import client, places
 
     if stop:
         stopped = sum(client.stop(place) for place in list(places.sockets()))
         print_message(f"stopped {stopped} warm session{'' if stopped == 1 else 's'}", "good")
         return
+    seconds = microseconds(idle, where="--idle") / 1e6
     settings = parse_pairs(conf, where="--conf", example="spark.driver.memory=2g")
     request: dict[str, object] = {"master": master, "conf": settings, "jars": _jars(file)}
     place = _place(request)
     if place.exists():
         print_message("a warm session with these settings runs already", "good")
         return
-    _start(place, seconds_of(idle), json_module.dumps(request))
+    _start(place, seconds, json_module.dumps(request))
     print_message(f"warm: runs in {Path.cwd()} with these settings begin at once", "good")
 
 

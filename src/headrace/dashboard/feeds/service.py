@@ -249,6 +249,7 @@ def _transition(entry: Mapping[str, Any]) -> EventView:
 
 def _request(entry: Mapping[str, Any]) -> EventView:
     verb = "delete" if entry["action"].startswith("DELETE") else entry["action"].rpartition("/")[2]
+    verb = "submit" if verb == "jobs" else verb
     return EventView(entry["at"], f"{verb} requested", entry["actor"])
 
 

@@ -75,7 +75,7 @@ export class Charts {
     const most = name => Math.max(...this.columns[name].map(value => value ?? 0));
     const others = chart.prefix ? Object.keys(this.columns).filter(name => name.startsWith(chart.prefix) && most(name) > 0) : [];
     others.sort((a, b) => most(b) - most(a));
-    return [...chart.series, ...others.slice(0, MOST_SERIES - chart.series.length).map(name => [name, name.slice(chart.prefix.length)])];
+    return [...chart.series, ...others.slice(0, MOST_SERIES - chart.series.length).map(name => [name, chart.words?.[name.slice(chart.prefix.length)] ?? name.slice(chart.prefix.length)])];
   }
 
   replacement(chart) {  // the chart in place of one without values, or of which this one takes the place
@@ -110,9 +110,9 @@ export class Charts {
     };
   }
 
-  margin(chart) {  // room for the labels at the right, the same for all charts of a page
-    const alone = chart.id === "step" || chart.element.clientWidth < 480;
-    const charts = alone ? [chart] : this.charts.filter(each => each.id !== "step");
+  margin(chart) {  // room for the labels at the right, the same for all charts of a column
+    const left = each => each.element.getBoundingClientRect().left;
+    const charts = this.charts.filter(each => each === chart || (each.id !== "step" && chart.id !== "step" && !each.element.parentElement.hidden && left(each) === left(chart)));
     return 16 + 7 * Math.max(4, ...charts.flatMap(each => this.series(each)).map(([, label]) => label.length));
   }
 

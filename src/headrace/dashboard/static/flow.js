@@ -134,6 +134,7 @@ function startTabs() {
       $(each.getAttribute("aria-controls")).hidden = each !== tab;
     });
     $("edit").classList.toggle("flowing", isOpen());
+    document.documentElement.classList.remove("flow-first");
     if (focus) tab.focus();
     view.requestMeasure();
     draw();

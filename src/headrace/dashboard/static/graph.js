@@ -2,7 +2,7 @@
 const h = React.createElement;
 const {ReactFlow: Flow, Handle, BaseEdge, EdgeLabelRenderer, getBezierPath} = window.ReactFlow;
 
-export function layout(plan, {width, height, gap, extra = 0, heightOf = node => node.stateful ? height + extra : height}) {
+export function layout(plan, {width, height, gap, extra = 0, heightOf = node => height + (node.stateful ? extra : node.kind === "source" ? extra / 2 : 0)}) {
   const graph = new dagre.graphlib.Graph().setGraph({rankdir: "LR", ranksep: gap, nodesep: gap / 4}).setDefaultEdgeLabel(() => ({}));
   plan.nodes.forEach(node => graph.setNode(node.id, {width, height: heightOf(node)}));
   plan.edges.forEach(edge => graph.setEdge(edge.source, edge.target));

@@ -18,6 +18,9 @@ import org.apache.spark.sql.{DataFrame, SparkSession}
 object Counter {
   /** Source format; see [[CounterPace]] for its options. Its column is `number bigint`, from 0. */
   val Format: String = classOf[CounterProvider].getName
+
+  /** Spark setting: true if a drain on request ends a counter at the rows it has read. */
+  val EndsNow = "spark.sql.headrace.generatorsEndNow"
   private val timetables = new ConcurrentHashMap[String, Array[Long]]()
 
   /** Stores the first column of `due` as timetable `name`; returns the number of rows. */
@@ -86,15 +89,21 @@ private object CounterPace {
  * The pace restarts with each run, so downtime causes no burst.
  *
  * Under AvailableNow a bounded counter runs to its end at its pace: it waits for the next row, because
- * reporting none would end the run. An endless one returns the rows of one second.
+ * reporting none would end the run. An endless one returns the rows of one second. With [[Counter.EndsNow]]
+ * it has no further rows.
  */
 private class CounterStream(pace: CounterPace) extends RowStream {
   private var started: Option[(Long, Long)] = None
   private var last: Option[Long] = None
   @volatile private var availableNow = false
+  @volatile private var endsNow = false
   override def initialOffset(): Offset = LongOffset(0)
   override def deserializeOffset(json: String): Offset = LongOffset(json.toLong)
-  override def prepareForTriggerAvailableNow(): Unit = availableNow = true
+  override def prepareForTriggerAvailableNow(): Unit = {
+    availableNow = true
+    val session = SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession)
+    endsNow = session.exists(_.conf.get(Counter.EndsNow, "false").toBoolean)
+  }
 
   override def latestOffset(start: Offset, ignored: ReadLimit): Offset = {
     val from = start.asInstanceOf[LongOffset].offset
@@ -122,7 +131,8 @@ private class CounterStream(pace: CounterPace) extends RowStream {
   }
 
   private def awaitRows(from: Long): Long =
-    if (pace.endless) {
+    if (endsNow) from
+    else if (pace.endless) {
       last = last.orElse(Some(from + pace.rate.fold(1L)(rate => math.max(1L, rate.toLong))))
       last.get
     } else {
