@@ -20,9 +20,9 @@ from headrace.steps.grammar.values import Length
 from headrace.steps.patterns.match import MatchOptions
 from headrace.steps.patterns.match_rules import MatchRulesOptions
 from headrace.steps.rows.event_time import EventTimeOptions
-from headrace.steps.stateful.distinct import DistinctOptions
-from headrace.steps.tables.latest import LatestOptions
-from headrace.steps.tables.top_n import TopNOptions
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.tables.latest import Latest
+from headrace.steps.tables.top_n import TopN
 from headrace.streams.rows import Stage
 from headrace.streams.windowed import WindowedStream
 from headrace.windows.triggers import Emission
@@ -69,13 +69,13 @@ DOCUMENTED: list[tuple[Callable[..., Any], type[Grammar]]] = [
     (h.Stream.map_batches, OutputOptions),
     (h.Stream.filter, FunctionOptions),
     (h.Stream.event_time, EventTimeOptions),
-    (h.Stream.distinct, DistinctOptions),
+    (h.Stream.distinct, Distinct),
     (h.Stream.join_table, TableJoin),
     (h.TimedStream.join, IntervalJoin),
     (h.TimedStream.join_as_of, AsOfJoin),
     (h.WindowedStream.join_window, WindowJoin),
-    (h.KeyedStream.latest, LatestOptions),
-    (h.KeyedStream.top_n, TopNOptions),
+    (h.KeyedStream.latest, Latest),
+    (h.KeyedStream.top_n, TopN),
     (h.KeyedStream.process, ProcessOptions),
     (h.TimedKeyedStream.match, MatchOptions),
     (h.TimedKeyedStream.match_rules, MatchRulesOptions),
