@@ -159,8 +159,24 @@ def double(rows: pyarrow.Table) -> Any:
     return pyarrow.compute.multiply(rows["v"], 2.0)
 
 
+class Mean:
+    """A model that predicts the mean of the labels."""
+
+    def __init__(self) -> None:
+        self.count, self.total = 0, 0.0
+
+    def predict_one(self, row: dict[str, Any]) -> float:
+        """Return the mean of the labels so far."""
+        return self.total / max(self.count, 1)
+
+    def learn_one(self, row: dict[str, Any], label: float) -> None:
+        """Add a label."""
+        self.count += 1
+        self.total += label
+
+
 def analytic_steps(timed: TimedStream) -> dict[str, Rows]:
-    """Return checked, smoothed and predicted rows, and alerts of anomalies."""
+    """Return checked, smoothed, predicted and learned rows, and alerts of anomalies."""
     keyed = timed.key_by("k")
     spikes = keyed.detect("spikes", detectors.multi_scale(), on="v")
     return {
@@ -169,6 +185,7 @@ def analytic_steps(timed: TimedStream) -> dict[str, Rows]:
         "predicted": timed.predict(
             "predicted", models.function(double), features="v", output="twice double", on_error="fail"
         ),
+        "learned": timed.key_by("k").learn("learned", models.learner(Mean), features="k", label="v"),
         "alerts": spikes.key_by("k").alert("alerts", when="anomalous", repeat="1 minute"),
     }
 

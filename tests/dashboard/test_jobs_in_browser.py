@@ -55,6 +55,7 @@ def test_job_is_built_in_the_flow_with_the_mouse_and_submitted(service_url: str,
     page.get_by_text("Templates").click()
     page.get_by_role("button", name="Empty").click()
     canvas, nodes = page.locator("#canvas"), page.locator("#flow .react-flow__node")
+    expect(nodes).to_have_count(0)  # the flow shows the empty document
     item = page.locator("#palette [data-item='sources/generator']")
     item.drag_to(canvas)
     expect(nodes).to_have_count(1)

@@ -444,7 +444,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         step("{from: tx, were: amount > 1}"),
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
-        "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
+        "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, learn, lookup, map, "
         "map_batches, match, match_rules, over, predict, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
         "where, window, with_columns",
     ),
@@ -457,7 +457,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "key_by without aggregate",
         step("{from: tx, key_by: card}"),
-        "p.yaml:5:17: `key_by` needs `aggregate` or `alert` or `assign_window` or `detect` or `join` or `latest` or `match` "
+        "p.yaml:5:17: `key_by` needs `aggregate` or `alert` or `assign_window` or `detect` or `join` or `latest` or `learn` or `match` "
         "or `match_rules` or `process` or `smooth` or `top_n` in the same step\n"
         "  hint: such as aggregate: {n: count(*)}",
     ),
@@ -765,7 +765,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"
         "p.yaml:5:17: unknown key `were` in the step `a`\n"
         "  hint: did you mean `where`? Known: aggregate, alert, assign_window, changelog, detect, distinct, drop, emit, "
-        "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, lookup, map, "
+        "engine, event_time, expand, expect, filter, flat_map, from, ingestion_time, join, join_as_of, key_by, latest, learn, lookup, map, "
         "map_batches, match, match_rules, over, predict, process, processing_time, route, select, smooth, sql, top_n, ttl, union, "
         "where, window, with_columns\n"
         "p.yaml:6:13: unknown source or step `tz`\n"

@@ -125,7 +125,7 @@ def from_text(kind: str) -> str:
     A name in the type may contain quotes and braces.
 
     >>> from_text("bigint"), from_text("struct<`it's {x}`: int>").format("a")
-    ('cast({} as bigint)', "from_json(a, 'struct<`it\\\\'s {x}`: int>')")
+    ('cast({} as bigint)', "from_json(a, 'struct<`it\\'s {x}`: int>')")
     """
     if not kind.lower().startswith(("array", "map", "struct")):
         return f"cast({{}} as {kind})"

@@ -49,7 +49,8 @@ def build_model(text: str) -> Any:
 
     >>> check_expression("linear_model.LinearRegression(l2=2 ** 8)")
     Traceback (most recent call last):
-    headrace.errors.OptionError: `2 ** 8` is neither a class of River nor a plain value ...
+    headrace.errors.OptionError: `2 ** 8` is neither a class of River nor a plain value
+      hint: such as preprocessing.StandardScaler() | linear_model.LogisticRegression(l2=0.1)
 
     Raises:
         OptionError: a class does not exist.

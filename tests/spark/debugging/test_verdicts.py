@@ -69,7 +69,7 @@ def test_a_detector_shows_the_rows_that_it_compared_with_and_the_condition(
     assert spike["expected"] == pytest.approx(20.0)
     assert f"35 is above {spike['high']:.6g}" == spike["reason"]
     assert spike["reason"] in text
-    assert "1 row ahead of the watermark\n    2026-03-02T09:05:00Z  celsius=20.2" in text
+    assert "1 row ahead of the watermark\n    2026-03-02T09:05:00Z  room=a, celsius=20.2" in text
 
 
 def test_rows_of_the_warm_up_are_labelled(feed: Any, checkpoint: Path) -> None:

@@ -19,7 +19,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark.jar").write_text("spark")
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(class_archive, "JAR", jar)
+    monkeypatch.setattr(class_archive, "installed_jar", lambda: jar)
     return jar
 
 
