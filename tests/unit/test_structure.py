@@ -87,7 +87,7 @@ def test_steps_of_a_feature_are_named_by_few_other_packages(feature: str) -> Non
 def names() -> list[tuple[str, set[str]]]:
     """Return the names in each module, without strings and comments."""
     tokens = ((name, tokenize.generate_tokens(io.StringIO(text).readline)) for name, text in modules())
-    return [(name, {each.string for each in found if each.type == tokenize.NAME}) for name, found in tokens]
+    return [(name, {each.string for each in read if each.type == tokenize.NAME}) for name, read in tokens]
 
 
 def leaves(kind: type[Any]) -> Iterator[type[Any]]:
