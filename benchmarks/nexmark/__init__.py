@@ -2,6 +2,7 @@
 
     python -m benchmarks nexmark                                                # all queries and engines; hours
     python -m benchmarks nexmark --query q5 --engine headrace --engine flink-heap --events 500000
+    python -m benchmarks nexmark --query four --against DIR     # alternates with the code of another worktree
 
 Each query runs on each engine in a process of its own, over the same bounded topics `person`, `auction` and
 `bid`, from their beginning to their end: `--warm` times for the JIT compilers, then `--runs` times measured.
@@ -22,6 +23,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from benchmarks.nexmark.against import compare_worktrees, serve_runs
 from benchmarks.nexmark.engines import ENGINES, Outcome, Setting
 from benchmarks.nexmark.queries import QUERIES, difference
 from benchmarks.nexmark.report import print_summary, write_results
@@ -37,6 +39,11 @@ def main() -> None:
 
     outcomes: dict[str, dict[str, Outcome]] = {}
     with topics.kafka(options.kept) as servers, Progress(transient=True) as progress:
+        if options.against:
+            fill(servers, options.events)
+            for query in options.query:
+                compare_worktrees(servers, query, options)
+            return
         for events in (options.compared, options.events):
             fill(servers, events)
         task = progress.add_task("nexmark", total=len(options.query) * len(options.engine))
@@ -71,7 +78,7 @@ def fill(servers: str, events: int) -> None:
 
 def topic_prefix(events: int) -> str:
     """Return the text before the names of the topics with so many events."""
-    return f"nexmark-{events}-"
+    return f"nexmark-ordered-{events}-"
 
 
 def _measure(servers: str, query: str, engine: str, options: argparse.Namespace) -> Outcome | None:
@@ -108,6 +115,9 @@ def _run_side(options: argparse.Namespace) -> None:
     """Run one query on one engine in this process; the last line of the output is the outcome."""
     servers, query, engine = options.side
     setting = Setting(servers, query, options.batch, options.memory)
+    if options.serve:
+        serve_runs(setting, options.events)
+        return
     outcome = ENGINES[engine](setting).measure(options.compared, options.events, options.warm, options.runs)
     sys.stdout.write(json.dumps(outcome.__dict__) + "\n")
 
@@ -127,7 +137,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="measured runs")
     parser.add_argument("--memory", default="2g", help="heap of every engine")
     parser.add_argument("--kept", type=Path, default=Path("build/benchmarks/kafka"), help="where topics stay")
+    parser.add_argument("--against", type=Path, help="a worktree with other code, its kernel compiled")
     parser.add_argument("--side", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.query = options.query or list(QUERIES)
     options.engine = options.engine or list(ENGINES)

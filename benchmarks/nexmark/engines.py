@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -50,7 +51,7 @@ class Setting:
 
     def topic(self, table: str, events: int) -> str:
         """Return the topic of a table."""
-        return f"nexmark-{events}-{table}"
+        return f"nexmark-ordered-{events}-{table}"
 
 
 @dataclass
@@ -96,10 +97,11 @@ class Headrace:
         from headrace.spark.jars import fetch
         from headrace.spark.session import open_session
 
-        conf = {"spark.driver.memory": self.setting.memory, "spark.sql.shuffle.partitions": "2"}
         with (
             tempfile.TemporaryDirectory(prefix="headrace-bench-", ignore_cleanup_errors=True) as place,
-            open_session("nexmark", master="local[2]", conf=conf, jars=fetch("kafka")) as spark,
+            open_session(
+                "nexmark", master="local[2]", conf=_conf(self.setting), jars=fetch("kafka")
+            ) as spark,
         ):
             rows = self._rows(compared, Path(place) / "compared")
 
@@ -107,6 +109,24 @@ class Headrace:
                 self._run(events, Path(place) / str(number))
 
             return _measured(run, rows, warm, runs, _process_of(spark))
+
+    def costs(self, events: int, place: Path, requests: Iterable[str]) -> Iterator[dict[str, float]]:
+        """Run the query once for each request; yield the CPU seconds of each run, by part."""
+        from headrace.spark.jars import fetch
+        from headrace.spark.session import open_session
+
+        conf, jars = _conf(self.setting), fetch("kafka")
+        with CpuMeter() as meter, open_session("nexmark", master="local[2]", conf=conf, jars=jars) as spark:
+            jvm = _process_of(spark)
+
+            def parts() -> dict[str, float]:
+                tasks, jit = _thread_seconds(jvm, "Executor task"), _compilation(jvm)
+                return {"all": meter.seconds(), "tasks": tasks, "jit": jit}
+
+            for number, _ in enumerate(requests):
+                before = parts()
+                self._run(events, place / str(number))
+                yield {part: round(seconds - before[part], 2) for part, seconds in parts().items()}
 
     def _run(self, events: int, checkpoint: Path) -> None:
         from benchmarks.noop_sink import NoopSink
@@ -117,6 +137,8 @@ class Headrace:
         nodes = {**graph.nodes, sink.name: replace(sink, connector=NoopSink())}
         pipeline = Pipeline._from_graph(type(graph)(graph.name, nodes))
         pipeline.run(until="drained", checkpoint=checkpoint, progress=False)
+        if late := [file for file in checkpoint.glob("unrouted/**/part-*") if file.stat().st_size]:
+            sys.stderr.write(f"{self.setting.query}: late rows or dead letters in {len(late)} files\n")
 
     def _rows(self, events: int, checkpoint: Path) -> list[str]:
         """Return the final rows: those of the sink, with changes applied."""
@@ -256,13 +278,22 @@ def _measured(run: Callable[[int], None], rows: list[str], warm: int, runs: int,
     return outcome
 
 
+def _conf(setting: Setting) -> dict[str, str]:
+    return {"spark.driver.memory": setting.memory, "spark.sql.shuffle.partitions": "2"}
+
+
 def _compilation(jvm: int) -> float:
     """Return the CPU seconds of the JIT compilers of a JVM; zero without `/proc`."""
+    return _thread_seconds(jvm, "CompilerThre")
+
+
+def _thread_seconds(jvm: int, name: str) -> float:
+    """Return the CPU seconds of the threads of a JVM whose names contain a text; zero without `/proc`."""
     ticks = 0
     for file in Path(f"/proc/{jvm}/task").glob("*/stat"):
         with contextlib.suppress(OSError):  # the thread has just ended
             before, _, after = file.read_text().rpartition(")")
-            if "CompilerThre" in before:
+            if name in before:
                 ticks += sum(map(int, after.split()[11:13]))
     return ticks / os.sysconf("SC_CLK_TCK")
 

@@ -71,6 +71,19 @@ def test_topics_are_filled_with_the_events_of_nexmark(client: Client) -> None:
     assert len(call(client, "consume", "nx-bid").splitlines()) == 920
 
 
+def test_events_of_nexmark_are_in_order_of_time_in_each_partition(client: Client) -> None:
+    call(client, "nexmark", "--events", "10000", "--prefix", "ordered-", "--partitions", "2")
+    records = [json.loads(line) for line in call(client, "consume", "ordered-bid", "--json").splitlines()]
+    assert len(records) == 9200
+    for partition in (0, 1):
+        bids = sorted(
+            (r["offset"], json.loads(r["value"])["date_time"]) for r in records if r["partition"] == partition
+        )
+        assert bids
+        times = [time for _, time in bids]
+        assert times == sorted(times)
+
+
 def test_lines_go_in_with_a_key_and_come_out_again(client: Client, topic: Topic, tmp_path: Path) -> None:
     name = topic(partitions=3)
     lines = [json.dumps({"card": f"c{n % 3}", "n": n}) for n in range(9)]

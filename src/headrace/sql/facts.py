@@ -23,11 +23,7 @@ class SqlFacts:
 
     tables: tuple[str, ...]
     stateful: bool
-    """True if it groups, joins, aggregates or deduplicates."""
-    joins: bool = False
-    """True if it joins streams."""
-    windowed: bool = False
-    """True if it groups by a window of time, whose result is emitted when the window closes."""
+    """True if it groups, joins or aggregates."""
     split: SplitStatement | None = None
 
 
@@ -35,7 +31,7 @@ def read(query: str, *, where: str) -> SqlFacts:
     """Return the facts of a query.
 
     >>> read("select country, count(*) n from tx group by country", where="report")
-    SqlFacts(tables=('tx',), stateful=True, joins=False, windowed=False, split=None)
+    SqlFacts(tables=('tx',), stateful=True, split=None)
 
     Raises:
         OptionError: the text is not a single query; with line and column.
@@ -70,8 +66,7 @@ def _read(query: str, where: str) -> SqlFacts:
         raise OptionError(fault.problem, where=where, hint=fault.hint)
     tables = dict.fromkeys(_tables(query, where))
     shape = QueryShape(_tree(query, where))
-    joins = bool(shape.joins)
-    return SqlFacts(tuple(tables), joins or bool(shape.groups), joins, bool(shape.windows))
+    return SqlFacts(tuple(tables), bool(shape.joins or shape.groups))
 
 
 def _tables(query: str, where: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from headrace.sql.expression_check import ExpressionFault
 from headrace.sql.match_recognize.tokens import position_of, tokens_of
-from headrace.sql.shape import QueryShape, conditions_of
+from headrace.sql.shape import QueryShape
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
@@ -166,23 +166,10 @@ def _check_inputs(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
 
 
 def _check_groups(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
-    from sqlglot import expressions as exp
-
-    for node in shape.tree.find_all(exp.Distinct):
-        if not isinstance(node.parent, exp.Select):
-            hint = 'use key_by(...).aggregate("counts", n="count(distinct id)"), or window(...) before it'
-            yield ExpressionFault(f"{at('( DISTINCT')}: Spark has no distinct aggregates over streams", hint)
-            break
-    for kind, words in ((exp.GroupingSets, "GROUPING SETS"), (exp.Cube, "CUBE"), (exp.Rollup, "ROLLUP")):
-        if shape.tree.find(kind) is not None:
-            hint = "use one key_by(...).aggregate(...) for each grouping, and one sink for each"
-            yield ExpressionFault(f"{at(words)}: a key of one grouping can be that of another", hint)
-    if not shape.groups:
-        if any(_is_session(node) for node in shape.tree.walk()):
-            hint = "write `group by session_window(...)`"
-            yield ExpressionFault(f"{at('SESSION_WINDOW')} is not a key of GROUP BY", hint)
-        return
-    yield from _check_group(shape, at)
+    """Yield the keys of GROUP BY that stand elsewhere."""
+    if any(_is_session(node) for node in shape.tree.walk()):
+        hint = "write `group by session_window(...)`"
+        yield ExpressionFault(f"{at('SESSION_WINDOW')} is not a key of GROUP BY", hint)
 
 
 def _is_session(node: exp.Expr) -> bool:
@@ -191,62 +178,12 @@ def _is_session(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() == "session_window"
 
 
-def _check_group(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
-    """Yield what cannot be combined with an aggregate in one query."""
-    from sqlglot import expressions as exp
-
-    place = at("GROUP BY", "SELECT")
-    next_step = (
-        "write the aggregate as a step, key_by(...).window(...).aggregate(...), and read it in the next"
-    )
-    if len(shape.groups) > 1:
-        yield ExpressionFault(f"{place}: the query aggregates more than once", next_step)
-    elif shape.groups[0].find_ancestor(exp.SetOperation) is not None:
-        yield ExpressionFault(f"{place}: a UNION ALL has an aggregate", next_step)
-    elif shape.groups[0] is not shape.tree and not shape.windows:
-        hint = f"{_AGGREGATE}, then select(...) or where(...)"
-        yield ExpressionFault(f"{place}: another query reads the changed rows of an aggregate", hint)
-    if shape.joins:
-        hint = "use join(...) or a sql step for the join, and key_by(...).window(...).aggregate(...) after it"
-        yield ExpressionFault(f"{place}: the query joins and aggregates", hint)
-    if len(shape.windows) > 1:
-        yield ExpressionFault(f"{place}: it has two windows", "write one query for each window")
-    if not shape.windows and shape.groups[0].args.get("having"):
-        what = f"{at('HAVING')}: rows that no longer satisfy it would remain in the results"
-        hint = 'use key_by("customer").aggregate("counts", n="count(*)").where("n > 1"), or a window'
-        yield ExpressionFault(what, hint)
-
-
 def _check_joins(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
+    """Yield the joins with values, such as `explode(...)`, that keep unmatched values."""
     from sqlglot import expressions as exp
 
     for join in shape.tree.find_all(exp.Join):
-        words = " ".join(word for word in (join.method, join.side, join.kind) if word)
-        name = at(f"{words} JOIN".strip().upper(), "JOIN", ",")
-        if join not in shape.joins:
-            if join.side in ("RIGHT", "FULL"):
-                hint = "use LEFT JOIN, or lookup(...) for a table of values"
-                yield ExpressionFault(f"{name}: each micro-batch would have its own unmatched values", hint)
-            continue
-        if join.kind == "ANTI":
-            yield ExpressionFault(f"{name}: Spark has no anti join of streams", _ANTI)
-        elif join.method == "NATURAL":
-            yield ExpressionFault(f"{name}: its columns are unknown here", "write `join ... using (id)`")
-        elif not join.args.get("using") and not _has_equality(join):
-            hint = "add a condition such as a.id = b.id; for all pairs, add a constant column to both"
-            yield ExpressionFault(f"{name}: a join of streams needs an equality of columns", hint)
-        elif (join.side or join.kind == "SEMI") and len(shape.joins) > 1:
-            hint = "write it as a step: join(..., within=...), and read that in the next one"
-            yield ExpressionFault(f"{name}: an outer join beside another join loses rows", hint)
-
-
-def _has_equality(join: exp.Join) -> bool:
-    """Return True if a join compares columns for equality."""
-    from sqlglot import expressions as exp
-
-    return any(
-        isinstance(part, exp.EQ | exp.NullSafeEQ)
-        and part.left.find(exp.Column)
-        and part.right.find(exp.Column)
-        for part in conditions_of(join)
-    )
+        if join.side in ("RIGHT", "FULL"):
+            name = at(f"{join.side} {join.kind} JOIN".replace("  ", " "), "JOIN", ",")
+            hint = "use LEFT JOIN, or lookup(...) for a table of values"
+            yield ExpressionFault(f"{name}: each micro-batch would have its own unmatched values", hint)

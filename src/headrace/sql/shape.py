@@ -11,8 +11,6 @@ from headrace.sql.functions import spark_functions
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
-_WINDOWS = ("window", "session_window")
-
 
 @dataclass(frozen=True)
 class QueryShape:
@@ -34,43 +32,6 @@ class QueryShape:
 
         joins = self.tree.find_all(exp.Join)
         return [join for join in joins if join.find(exp.Table) and not isinstance(join.this.this, exp.Func)]
-
-    @cached_property
-    def windows(self) -> list[exp.Expr]:
-        """The calls of `window` and `session_window` that a GROUP BY has."""
-        return [key for key in self.group_keys if _is_window(key)]
-
-    @cached_property
-    def group_keys(self) -> list[exp.Expr]:
-        """The expressions of the outermost GROUP BY; names and numbers of selected columns are resolved."""
-        from sqlglot import expressions as exp
-
-        group = self.groups[0].args.get("group") if self.groups else None
-        if group is None:
-            return []
-        items = [item.unalias() for item in self.groups[0].expressions]
-        if group.args.get("all"):
-            return [item for item in items if not any(is_aggregate(node) for node in item.walk())]
-        named = {item.alias.lower(): item.unalias() for item in self.groups[0].expressions if item.alias}
-        parts = [part for key in group.expressions for part in _members(key)]
-        return [
-            items[int(key.name) - 1]
-            if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(items)
-            else named.get(key.name.lower(), key)
-            if isinstance(key, exp.Column) and not key.table
-            else key
-            for key in parts
-        ]
-
-    @cached_property
-    def time_column(self) -> str | None:
-        """The column of the only window of GROUP BY, if it is a plain column of the only table."""
-        from sqlglot import expressions as exp
-
-        arguments = [window.expressions[0] for window in self.windows if window.expressions]
-        if len(arguments) != 1 or not isinstance(arguments[0], exp.Column):
-            return None
-        return self._source(self.groups[0], arguments[0].name)
 
     @cached_property
     def row_wise(self) -> exp.Select | None:
@@ -95,25 +56,6 @@ class QueryShape:
         """Return True if a query over one table passes a column on under its name."""
         return self.row_wise is not None and _passes(self.row_wise, column) == column
 
-    def _source(self, select: exp.Select, column: str) -> str | None:
-        """Return the column of the table that an input column of a select is; None if it is computed."""
-        from sqlglot import expressions as exp
-
-        source = select.args.get("from_")
-        if source is None or select.args.get("joins"):
-            return None
-        inner = source.this
-        if isinstance(inner, exp.Table):
-            ctes = {cte.alias.lower(): cte.this for cte in self.tree.find_all(exp.CTE)}
-            if inner.name.lower() not in ctes:
-                return column
-            inner = ctes[inner.name.lower()]
-        inner = inner.unnest() if isinstance(inner, exp.Subquery) else inner
-        if not isinstance(inner, exp.Select) or inner in self.groups:
-            return None
-        passed = _passes(inner, column)
-        return None if passed is None else self._source(inner, passed)
-
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Return True for a call of one of Spark's aggregate functions.
@@ -132,33 +74,6 @@ def is_aggregate(node: exp.Expr) -> bool:
     return isinstance(node, exp.AggFunc)
 
 
-def conditions_of(join: exp.Join) -> list[exp.Expr]:
-    """Return the conditions of a join that must all hold: those of ON, and of WHERE for an inner join."""
-    where = join.parent.args.get("where") if join.parent is not None and not join.side else None
-    return [
-        part
-        for condition in (join.args.get("on"), where.this if where is not None else None)
-        if condition is not None
-        for part in _conjuncts(condition)
-    ]
-
-
-def _conjuncts(condition: exp.Expr) -> list[exp.Expr]:
-    from sqlglot import expressions as exp
-
-    condition = condition.unnest()
-    if isinstance(condition, exp.And):
-        return [*_conjuncts(condition.left), *_conjuncts(condition.right)]
-    return [condition]
-
-
-def _members(key: exp.Expr) -> list[exp.Expr]:
-    """Return the keys of `group by (a, b)`."""
-    from sqlglot import expressions as exp
-
-    return list(key.expressions) if isinstance(key, exp.Tuple) else [key.unnest()]
-
-
 def _is_group(select: exp.Select) -> bool:
     from sqlglot import expressions as exp
 
@@ -166,12 +81,6 @@ def _is_group(select: exp.Select) -> bool:
         return True
     own = select.walk(prune=lambda node: node is not select and isinstance(node, exp.Query | exp.Window))
     return any(is_aggregate(node) and not isinstance(node.parent, exp.Window) for node in own)
-
-
-def _is_window(key: exp.Expr) -> bool:
-    from sqlglot import expressions as exp
-
-    return isinstance(key, exp.Anonymous) and key.name.lower() in _WINDOWS
 
 
 def _passes(select: exp.Select, column: str) -> str | None:
@@ -186,16 +95,3 @@ def _passes(select: exp.Select, column: str) -> str | None:
             source = item.unalias()
             return source.name if isinstance(source, exp.Column) else None
     return column if stars else None
-
-
-def fixed_columns(shape: QueryShape) -> tuple[tuple[str, str], ...]:
-    """Return the selected columns that are keys of GROUP BY, each with its key.
-
-    >>> from headrace.sql.facts import shape_of
-    >>> fixed_columns(shape_of("select lower(k) as key, count(*) n from tx group by lower(k)"))
-    (('key', 'LOWER(k)'),)
-    """
-    select = shape.groups[0]
-    keys = {key.sql(): key.sql() for key in shape.group_keys}
-    items = ((item.alias_or_name, item.unalias()) for item in select.expressions)
-    return tuple((name, keys[item.sql()]) for name, item in items if item.sql() in keys)

@@ -214,7 +214,8 @@ def timed_by(builder: SelectBuilder, relation: Relation, column: str, place: str
     raise refuse(
         place,
         f"`{column}` has no watermark",
-        f"declare it at the source: WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND",
+        f"declare it at the source: WATERMARK FOR {column} AS {column} - INTERVAL '5' SECOND in SQL, "
+        f'event_time("{column}") before a sql step',
     )
 
 

@@ -266,9 +266,8 @@ class Pipeline:
     def sql(self, name: str, query: str, /) -> QueryResult:
         """Add a query over named streams and tables, in the grammar of SQL scripts.
 
-        A query that selects rows of a stream, joins streams or groups one of them is a step in Spark SQL,
-        which drops its late rows. `MATCH_RECOGNIZE` and any other query become the steps that a view of a
-        script becomes: windows, joins, top-N, `OVER`, subqueries.
+        A query that selects rows and columns of a stream is a step in Spark SQL. Any other query becomes the
+        steps that a view of a script becomes: aggregates, windows, joins, top-N, `OVER`, subqueries.
 
         >>> from headrace import Pipeline, connect
         >>> stocks = Pipeline("stocks")
@@ -284,7 +283,7 @@ class Pipeline:
         ...     select symbol, window_start, max(price) as price
         ...     from tumble(table ticks, descriptor(ts), interval '1' minute)
         ...     group by symbol, window_start, window_end''')
-        <highest of stocks>
+        <highest:select of stocks>
         """
         return self._add_query(name, query, {})
 
@@ -300,7 +299,7 @@ class Pipeline:
         return QueryResult(self, refs[-1])
 
     def _query_nodes(self, name: str, query: str, known: Mapping[str, Ref]) -> list[Node]:
-        """Return one step in Spark SQL, or the steps of a query that Spark cannot run over streams."""
+        """Return one step in Spark SQL, or the steps of a query with state."""
         from headrace.statements.query_steps import query_nodes
         from headrace.yaml.build import read_steps
 
@@ -308,7 +307,7 @@ class Pipeline:
         node: Sql | RowPattern | None = None
         try:
             node = sql_node(name, query, known, timed=timed)
-            if isinstance(node, RowPattern) or not node.is_refused(self._graph):
+            if isinstance(node, RowPattern) or (node is not None and not node.is_refused(self._graph)):
                 return [node]
         except OptionError:  # the query has forms that Spark does not
             pass

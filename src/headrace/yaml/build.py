@@ -10,7 +10,8 @@ from headrace.steps.base import MAIN, Node, Ref, generate_name
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.step import Inputs, StepKeys
-from headrace.steps.rows.sql import Sql, SqlModel
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.rows.sql import SqlModel, sql_node
 from headrace.yaml.entries import Entry, read_step
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.positions import Scalar, Value
@@ -96,22 +97,22 @@ class PlanBuilder:
             return step.build(name, Inputs(refs, tables))
 
     def _build_query(self, name: str, step: SqlModel, tables: Mapping[str, Ref], place: str) -> Node | None:
-        """Add the steps of a query that Spark cannot run, and return the last; None for others."""
+        """Add the steps of a query with state, and return the last; None for others."""
         from headrace.statements.query_steps import query_nodes
 
-        graph = Graph(name, self._nodes)
+        graph, node = Graph(name, self._nodes), None
         if not step.is_foreign:
             if any(table not in tables for table in step.tables):
                 return None
             with locate_errors(place):
-                node = step.build(name, Inputs((), tables))
-            if not isinstance(node, Sql) or not node.is_refused(graph):
+                node = sql_node(name, step.query, tables)
+            if isinstance(node, RowPattern) or (node is not None and not node.is_refused(graph)):
                 return None
         try:
             *first, last = query_nodes(graph, name, step.query, tables, where="query", read=read_steps)
         except DocumentError as error:
-            if not step.is_foreign:
-                return None  # the refusals of the step are problems of the plan
+            if node is not None:
+                return None  # its refusals are problems of the plan
             problem = error.problems[0]
             _, line, column = problem.where.split(":")
             raise_problem(place, f"{problem.what}, at line {line}, column {column}", problem.hint)

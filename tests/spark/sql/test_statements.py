@@ -24,7 +24,7 @@ EARLY = ("K2", "K3")
 """Windows that are emitted with every row, each time without their start."""
 WITHOUT_LATE_ROWS = {
     *(f"F{number}" for number in (*range(1, 13), 21, 37, 43)),
-    *("K2", "K3", "K4", "A1", "A2", "A4"),
+    *("F13", "F14", "K2", "K3", "K4", "K5", "A1", "A2", "A4", "A7"),
     *(f"T{number}" for number in range(7, 13)),
 }
 """Statements by event time, which do not count late rows."""

@@ -64,7 +64,7 @@ AS_ROWS: dict[str, tuple[Callable[[SourceStream], Any], str]] = {
     ),
     "sql with a group": (
         lambda cdc: cdc.sql("x", "select price, count(*) as n from this group by price"),
-        "sql",
+        "aggregate",
     ),
     "the left side of a join with a table": (
         lambda cdc: cdc.join_table("x", cdc.key_by("item").latest("t").drop("price", "at"), on="item"),

@@ -77,10 +77,6 @@ def test_a_sink_with_a_key_that_would_keep_old_rows_is_refused(
             "`k` of the sink's key is not a key of the running aggregate",
         ),
         (
-            'grouped: {sql: "select k, count(*) n from tx group by k"}\n  rare: {from: grouped, where: n < 2}',
-            "a key whose row `rare` (where) drops would keep its old row",
-        ),
-        (
             'rare: {sql: "select count(*) n from tx group by k"}',
             "`k` of the sink's key is not a key of the running",
         ),

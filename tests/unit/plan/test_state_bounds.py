@@ -68,7 +68,8 @@ def build_window(
         ),
         (
             lambda tx: tx.sql("report", "select k, count(*) n from this group by k"),
-            "the state of Spark's operators",
+            "one row for each k, never expired; no bound: grows with the distinct values of k (use a window, or "
+            "window(windows.global_window(), ttl=...) to expire idle ones)",
         ),
     ],
 )

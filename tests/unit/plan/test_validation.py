@@ -217,11 +217,6 @@ BAD: dict[str, tuple[Callable[[Pipeline], object], str, str]] = {
         "`b`: `a` writes to the same target, the directory ",
         "write a union of the two streams",
     ),
-    "an outer join of streams without time": (
-        lambda p: (read(p), p.sql("j", "select a.card from tx a left join tx b on a.card = b.card")),
-        "an outer join of streams needs event time, but `tx` has none",
-        "event_time(..., step_name=...)",
-    ),
     "two modes on one aggregate": (two_modes, "its sinks have different modes", "set mode complete for all"),
     "two steps of one name": (
         twice,

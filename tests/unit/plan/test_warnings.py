@@ -30,12 +30,6 @@ def test_a_step_that_nothing_reads_will_not_run(tx: SourceStream) -> None:
     ]
 
 
-def test_a_sql_step_that_groups_may_drop_rows(tx: SourceStream) -> None:
-    tx.sql("sums", "select k, sum(v) s from this group by k").write("out", connect.console())
-    (warning,) = warnings(tx)
-    assert warning.startswith("`sums`: Spark drops late rows of this query")
-
-
 @pytest.mark.parametrize(("mode", "count"), [("accumulating", 1), ("discarding", 1), ("retracting", 0)])
 def test_swallowed_sessions_stay_in_a_keyed_sink_unless_they_are_retracted(
     tx: SourceStream, mode: str, count: int

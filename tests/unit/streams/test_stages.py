@@ -193,7 +193,7 @@ def test_both_forms_of_emit_at_once_are_refused(tx: SourceStream) -> None:
         (lambda tx: tx.route("r", big="amount > 1")["bigger"], "did you mean `big`?"),
         (lambda tx: tx.where(5), "expected Spark SQL text or a pyspark Column, got 5"),
         (lambda tx: tx.sql("s", "select * from txs"), "did you mean `tx`?"),
-        (lambda tx: tx.sql("s", "select from where"), "SQL syntax error: expected table name"),
+        (lambda tx: tx.sql("s", "select from where"), "1:17: SQL syntax error: expected table name"),
         (lambda tx: tx.sql("s", "drop table tx"), "a sql step is one query, not DROP"),
         (
             lambda tx: tx.union(Pipeline("q").read("b", connect.memory(), schema="a int")),

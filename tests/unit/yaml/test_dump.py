@@ -59,7 +59,12 @@ def test_the_contract_example_is_printed_as_it_is_written() -> None:
           both: {union: [big, home]}
           unique: {from: tx, distinct: {on: id, within: 10 minutes}}
           split: {from: tx, route: {foreign: country <> 'FI', rest: 'true'}}
-          report: {sql: "select country, count(*) n from tx group by country, window(ts, '1 hour')"}
+          report:
+            from: tx
+            key_by: country
+            window: {tumbling: 1 hour}
+            aggregate: {n: COUNT(*)}
+            select: {country: country, n: n}
         sinks:
           totals_table: {from: totals, postgres: {url: there, table: totals, key: [card, window]}}
           late_rows: {from: totals.late, files: {path: late/, format: json}, mode: append}

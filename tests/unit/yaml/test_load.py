@@ -18,7 +18,6 @@ from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
 from headrace.steps.rows.columns import Select
 from headrace.steps.rows.event_time import EventTime
-from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.triggers import Emission, Trigger
 from headrace.windows import Window
@@ -62,7 +61,7 @@ def test_the_contract_example_is_the_same_plan_in_python_and_yaml(tmp_path: Path
     timed.distinct("unique", on=["id"], within="10 minutes")
     timed.route("split", foreign="country <> 'FI'", rest="true")
     query = "select country, count(*) n from tx group by country, window(ts, '1 hour')"
-    fraud._add(Sql("report", query, (("tx", timed._ref),), stateful=True, windowed=True))
+    fraud.sql("report", query)
     totals.write("totals_table", connect.postgres(url="there", table="totals", key=["card", "window"]))
     totals.late.write("late_rows", connect.files(path="late/", format="json"), mode="append")
 

@@ -25,10 +25,16 @@ _UNLIMITED_SPEED = 1e12
 
 
 class GeneratorReader:
-    """Reads generated rows, or a recording."""
+    """Reads generated rows, or a recording.
 
-    def __init__(self, options: Generator) -> None:
+    Args:
+        options: the options of the source.
+        tasks: the maximum number of tasks of an epoch, each with consecutive rows; default: one per core.
+    """
+
+    def __init__(self, options: Generator, *, tasks: int | None = None) -> None:
         self._options = options
+        self._tasks = tasks
         self._schedules: list[tuple[DataFrame, Any, str]] = []
 
     def stream(self, spark: SparkSession, context: ReadContext) -> DataFrame:
@@ -64,7 +70,12 @@ class GeneratorReader:
         self._schedules.clear()
 
     def _number_stream(self, spark: SparkSession, options: dict[str, Any]) -> DataFrame:
-        settings = {"rate": self._options.rate, "perBatch": self._options.max_rows_per_batch, **options}
+        settings = {
+            "rate": self._options.rate,
+            "perBatch": self._options.max_rows_per_batch,
+            "tasks": self._tasks,
+            **options,
+        }
         present = {name: str(value) for name, value in settings.items() if value is not None}
         return spark.readStream.format(_COUNTER).options(**present).load().withColumnRenamed("number", NUMBER)
 

@@ -103,23 +103,16 @@ def _route(node: Route, lowering: Lowering) -> DataFrame:
 @lower.register(Sql)
 def _sql(node: Sql, lowering: Lowering) -> DataFrame:
     frames = {table: drop_hidden(new_rows(node, ref, lowering)) for table, ref in node.tables}
-    if node.joins_several:  # a join with two event times as the input of another fails
-        frames = {table: _drop_watermark(frame) for table, frame in frames.items()}
     rows = run_query(node.query, frames, lowering.spark)
     changes = lowering.graph.facts(Ref(node.name)).change == "table"  # the query passes `change` on
     return rows.withColumn(LABEL, F.col(CHANGE)) if changes else rows
-
-
-def _drop_watermark(frame: DataFrame) -> DataFrame:
-    """Return the rows without the mark of event time, by which Spark drops late rows."""
-    return frame.select(*(F.col(f"`{name}`").alias(name, metadata={}) for name in frame.columns))
 
 
 def _add_time(node: EventTime | ClockTime, lowering: Lowering, frame: DataFrame) -> DataFrame:
     """Add the watermark; prevent Spark from pushing filters of later steps below it."""
     timed = lowering.inputs.add_watermark(frame, node, _sources(node, lowering.graph))
     consumers = lowering.graph.consumers[Ref(node.name)]
-    unfiltered = all(step.stateful and not isinstance(step, Sql) for step in consumers)
+    unfiltered = all(step.stateful for step in consumers)
     return timed if unfiltered or not timed.isStreaming else block_predicate_pushdown(timed)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 from pydantic_core import PydanticCustomError
@@ -16,21 +16,21 @@ from headrace.sql.expression_check import check_query
 from headrace.sql.foreign import foreign_forms
 from headrace.sql.query_check import check_query_columns, selected_columns
 from headrace.sql.refusals import refused_forms
-from headrace.sql.shape import QueryShape, fixed_columns
+from headrace.sql.shape import QueryShape
 from headrace.steps.base import Node, Plan, Ref
-from headrace.steps.expressions import find_columns, one_line
+from headrace.steps.expressions import one_line
 from headrace.steps.facts import Facts, duplicates, fixed_after, union_facts
 from headrace.steps.grammar.problems import collect_errors, raise_at
 from headrace.steps.grammar.step import Inputs, StepModel
 from headrace.steps.grammar.values import Expected, SqlText
 from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.rows.sql_checks import check_against
-from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, StateBound, Tier
+from headrace.steps.traits import Finding, Tier
 
 if TYPE_CHECKING:
     from sqlglot import expressions as exp
 
 _WORD = re.compile(r"\w+")
+_OR_STEPS = "or use where(...) and select(...), which carry the changes along"
 
 
 @dataclass(frozen=True)
@@ -39,27 +39,11 @@ class Sql(Node):
 
     query: str
     tables: tuple[tuple[str, Ref], ...]
-    stateful: bool = False
-    """True if the query groups, joins, aggregates or deduplicates."""
-    joins: bool = False
-    """True if it joins streams."""
-    windowed: bool = False
-    """True if it groups by a window of time."""
     verb: ClassVar[str] = "sql"
 
     @property
-    def updates(self) -> bool:
-        # Spark joins streams in append mode only; windows emit their results when they close.
-        return self.stateful and not self.joins and not self.windowed
-
-    @property
     def drops_rows(self) -> bool:  # type: ignore[override]
-        return not self.stateful and self.shape.filters
-
-    @property
-    def joins_several(self) -> bool:
-        """True if it joins three streams or more: inner joins, which Spark runs without watermarks only."""
-        return len(self.shape.joins) > 1
+        return self.shape.filters
 
     @property
     def shape(self) -> QueryShape:
@@ -71,12 +55,6 @@ class Sql(Node):
         return tuple(ref for _, ref in self.tables)
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
-        if self.updates:
-            keys = tuple(key.sql() for key in self.shape.group_keys)
-            fixed = tuple((name, (key,)) for name, key in fixed_columns(self.shape))
-            return Facts(change="updates", table_key=keys, fixed=fixed, keyed=True, grows=True)
-        if self.stateful:
-            return Facts()
         facts = union_facts(inputs)
         # A query over a running aggregate reads its new rows.
         change = "updates" if facts.keyed else facts.change
@@ -88,10 +66,8 @@ class Sql(Node):
         return replace(after, table_key=facts.table_key, fixed=fixed_after(facts, items).fixed)
 
     def is_refused(self, plan: Plan) -> bool:
-        """Return True if the query needs other steps than this one, or has an error."""
-        tables = (plan.facts(ref) for ref in self.inputs)
-        reads_changes = self.stateful and any(facts.change == "table" for facts in tables)
-        return reads_changes or any(True for _ in self.check(plan))
+        """Return True if the query has an error, or needs other steps."""
+        return any(True for _ in self.check(plan))
 
     def check(self, plan: Plan) -> Iterator[Finding]:
         tables = {table: plan.facts(ref) for table, ref in self.tables}
@@ -104,41 +80,13 @@ class Sql(Node):
         if not self.tables:
             yield Finding("the query reads no stream", "write `select ... from <stream> ...`", ("sql",))
         if not refused:
-            yield from check_against(self.shape, tables)
-        if self.updates and len({sink.mode or "update" for sink in plan.sinks_of(self)}) > 1:
-            what = "its sinks have different modes"
-            yield Finding(what, "set the same mode, update or complete, for all of them", ("sql",))
-
-    def warnings(self, plan: Plan) -> Iterator[Finding]:
-        if self.stateful and not self.joins_several:
-            what = "Spark drops late rows of this query and only counts them"
-            yield Finding(what, "window(...).aggregate(...) sends them to .late")
+            yield from _check_changes(self.shape, tables)
 
     def tier(self, plan: Plan) -> Tier:
-        drops = self.stateful and not self.joins_several
-        dropped = "; rows too late for its state are dropped by Spark" if drops else ""
-        return Tier("native", f"Spark SQL{dropped}")
-
-    def state_bound(self, plan: Plan) -> StateBound | None:
-        if self.joins_several:
-            hint = "write each join as a step with join(..., within=...)"
-            return StateBound("all rows of the joined streams", "the rows of its input", hint)
-        return StateBound("the state of Spark's operators") if self.stateful else None
-
-    def real_time(self, plan: Plan) -> Iterator[RealTimeNote]:
-        if self.stateful and not self.updates:
-            yield Blocks("joins and windows need append mode, but real-time mode has update mode only")
-        elif self.stateful:
-            yield Differs("Spark must be able to run the query in update mode")
+        return Tier("native", "Spark SQL")
 
     def description(self) -> list[str]:
         return [one_line(self.query)]
-
-    def state_fields(self) -> Mapping[str, Any]:
-        return {"query": one_line(self.query)}
-
-    def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
-        return find_columns(columns, [self.query])
 
 
 def sql_node(
@@ -148,8 +96,10 @@ def sql_node(
     *,
     timed: Mapping[str, Ref] | None = None,
     where: str = "",
-) -> Sql | RowPattern:
-    """Return the node of a query; its tables are looked up among the known streams.
+) -> Sql | RowPattern | None:
+    """Return the node of a query; None if it groups or joins, which other steps do.
+
+    Its tables are looked up among the known streams.
 
     Raises:
         OptionError: the query cannot be parsed, or reads an unknown stream.
@@ -165,9 +115,22 @@ def sql_node(
     if (split := facts.split) is not None:
         ref = (timed or {}).get(split.table, known[split.table])
         return RowPattern(name, ref, split.table, query, split.rest, split.clause, split.input_query)
-    refs = {**known, **(timed or {})} if facts.stateful else known  # a watermark bounds the state
-    tables = tuple((table, refs[table]) for table in facts.tables)
-    return Sql(name, query, tables, facts.stateful, facts.joins, facts.windowed)
+    if facts.stateful:
+        return None
+    return Sql(name, query, tuple((table, known[table]) for table in facts.tables))
+
+
+def _check_changes(shape: QueryShape, tables: Mapping[str, Facts]) -> Iterator[Finding]:
+    """Check that the query passes on the column by which later steps and sinks recognise removed rows."""
+    for table, facts in tables.items():
+        if facts.change == "table" and not facts.keyed and not shape.keeps("change"):
+            what = f"`{table}` is a table, whose removed rows would be results: the query drops its `change`"
+            hint = f"select `change` of this one table without joins and subqueries, {_OR_STEPS}"
+            yield Finding(what, hint, ("sql",))
+        if facts.change == "refinements" and not facts.adds and not shape.keeps("pane"):
+            what = f"`{table}` replaces rows, whose old versions would be results: the query drops its `pane`"
+            hint = f"select `pane` of this one stream without joins and subqueries, {_OR_STEPS}"
+            yield Finding(what, hint, ("sql",))
 
 
 def _item_text(item: exp.Expr) -> str:
@@ -206,5 +169,7 @@ class SqlModel(StepModel):
             raise_at(("sql",), error)
 
     def build(self, name: str, inputs: Inputs) -> Sql | RowPattern:
-        """Return the node of the step."""
-        return sql_node(name, self.query, inputs.tables)
+        """Return the node of a query without groups and joins."""
+        node = sql_node(name, self.query, inputs.tables)
+        assert node is not None
+        return node

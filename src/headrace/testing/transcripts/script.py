@@ -19,7 +19,7 @@ from typing import Any, Literal
 from headrace.formats import Format, Json, Raw
 from headrace.plan.graph import Graph
 from headrace.schemas.fields import Schema
-from headrace.steps.base import Ref
+from headrace.steps.base import MAIN, Ref
 from headrace.steps.endpoints.sink import Sink
 from headrace.steps.endpoints.source import Source
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -101,7 +101,18 @@ def output_of(graph: Graph, name: str) -> Ref | None:
         return node.input
     step, _, output = name.partition(".")
     node = graph.nodes.get(step)
-    return Ref(step, output) if node is not None and output in node.outputs else None
+    if node is None or output not in node.outputs:
+        return None
+    return _after_select(graph, Ref(step)) if output == MAIN else Ref(step, output)
+
+
+def _after_select(graph: Graph, ref: Ref) -> Ref:
+    """Return the rows after the `select` and `drop` of a step, which its name refers to."""
+    for key in ("select", "drop"):
+        columns = graph.nodes.get(f"{ref.step.partition(':')[0]}:{key}")
+        if columns is not None and columns.inputs == (ref,):
+            ref = Ref(columns.name)
+    return ref
 
 
 def outputs_of(graph: Graph) -> list[str]:

@@ -16,7 +16,6 @@ from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
 from headrace.steps.facts import CHANGE
 from headrace.steps.rows.event_time import ClockTime
-from headrace.steps.rows.sql import Sql
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.retractions import has_retractions
@@ -53,9 +52,6 @@ def obstacle(graph: Graph, ref: Ref) -> str:
         ),
         "the trigger may not emit the last rows of a window": not all(
             emits_all(step.emission) for step in windows
-        ),
-        "the keys of a SQL query with groups are unknown": any(
-            isinstance(step, Sql) and step.stateful for step in before
         ),
         "another step has processed rows that are replaced later": (
             graph.facts(ref).keyed or graph.facts(ref).change == "refinements"

@@ -47,9 +47,10 @@ class CounterProvider extends SimpleTableProvider {
  * @param timetable when rows are due (`timetable`, a name given to [[Counter.schedule]])
  * @param speed the factor applied to the timetable (`speed`)
  * @param perBatch the maximum number of rows per micro-batch (`perBatch`)
+ * @param tasks the maximum number of tasks per micro-batch (`tasks`); default: one per core
  */
 private case class CounterPace(rows: Long, rate: Option[Double], timetable: Option[Array[Long]],
-    speed: Double, perBatch: Long) {
+    speed: Double, perBatch: Long, tasks: Int) {
   def endless: Boolean = rows == Long.MaxValue
 
   /** Number of rows due, from 0, when a run that started at row `from` has lasted `elapsed` milliseconds. */
@@ -77,7 +78,7 @@ private object CounterPace {
   def apply(options: CaseInsensitiveStringMap): CounterPace = CounterPace(
     options.getLong("rows", Long.MaxValue), Option(options.get("rate")).map(_.toDouble),
     Option(options.get("timetable")).map(Counter.timetable), options.getDouble("speed", 1.0),
-    options.getLong("perBatch", Long.MaxValue))
+    options.getLong("perBatch", Long.MaxValue), options.getInt("tasks", Int.MaxValue))
 }
 
 /**
@@ -104,7 +105,8 @@ private class CounterStream(pace: CounterPace) extends RowStream {
   override def planInputPartitions(start: Offset, end: Offset): Array[InputPartition] = {
     val (from, to) = (start.asInstanceOf[LongOffset].offset, end.asInstanceOf[LongOffset].offset)
     val wanted = math.max(1, (to - from) / CounterStream.MinRowsPerTask)
-    val tasks = math.min(wanted, SparkSession.active.sparkContext.defaultParallelism.toLong).toInt
+    val most = math.min(pace.tasks, SparkSession.active.sparkContext.defaultParallelism)
+    val tasks = math.min(wanted, most.toLong).toInt
     Array.tabulate(tasks)(i =>
       CounterRange(from + (to - from) * i / tasks, from + (to - from) * (i + 1) / tasks))
   }
