@@ -18,10 +18,10 @@ from pyspark.sql import SparkSession
 from tests.spark.test_joins_model import POSITION, result
 from tests.spark.test_windows_model import COUNT, GLOBAL, MARKED, RESET, SESSION, SLIDING, TRAILING, TUMBLING
 
-from headrace.lowering.joins.joins import join_driver
+from headrace.joins.declare import IntervalJoin
+from headrace.joins.lower import join_driver
 from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.steps.base import Ref
-from headrace.steps.joins.interval import interval_join
 from headrace.windows.lower import WindowDriver
 
 END = 253402214400000000
@@ -117,7 +117,7 @@ def test_joined_rows(
 def _interval_driver(spark: SparkSession, how: Any, bounds: tuple[str, str]) -> KeyedStepDriver:
     columns = f"k string, value int, id int, ts timestamp, __ts timestamp, {POSITION}"
     frame = spark.createDataFrame([], columns)
-    node = interval_join("j", Ref("l"), Ref("r"), on="k", within=bounds, how=how, where=None)
+    node = IntervalJoin.create("j", Ref("l"), Ref("r"), on="k", within=bounds, how=how, where=None)
     return join_driver(frame, frame, node)
 
 

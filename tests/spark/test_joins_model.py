@@ -14,13 +14,10 @@ from tests.support import joins_model as model
 from tests.support.joins_model import Batch, Result, Row
 
 from headrace import windows
-from headrace.lowering.joins.joins import join_driver
+from headrace.joins.declare import AsOfJoin, IntervalJoin, TwoInputs, WindowJoin
+from headrace.joins.lower import join_driver
 from headrace.lowering.keyed_steps import KeyedStepDriver
 from headrace.steps.base import Ref
-from headrace.steps.joins.as_of import AsOfJoin, as_of_join
-from headrace.steps.joins.interval import IntervalJoin, interval_join
-from headrace.steps.joins.sides import TwoInputs
-from headrace.steps.joins.window_join import WindowJoin, window_join
 
 SECOND = 1_000_000
 POSITION = "__position struct<source: string, partition: string, offset: bigint>"
@@ -161,7 +158,7 @@ def test_as_of_joins_equal_the_model(
 
 def _interval(how: Any, lower: int, upper: int, where: str | None) -> IntervalJoin:
     bounds = tuple(f"{'-' * (bound < 0)}{abs(bound)} seconds" for bound in (lower, upper))
-    return interval_join("j", Ref("l"), Ref("r"), on="k", within=bounds, how=how, where=where)
+    return IntervalJoin.create("j", Ref("l"), Ref("r"), on="k", within=bounds, how=how, where=where)
 
 
 def _window(how: Any, size: int, every: int, where: str | None) -> WindowJoin:
@@ -170,9 +167,9 @@ def _window(how: Any, size: int, every: int, where: str | None) -> WindowJoin:
         if size == every
         else windows.sliding(f"{size} seconds", every=f"{every} seconds")
     )
-    return window_join("j", Ref("l"), Ref("r"), (("k", "k"),), kind, how=how, where=where)
+    return WindowJoin.create("j", Ref("l"), Ref("r"), keys=(("k", "k"),), window=kind, how=how, where=where)
 
 
 def _as_of(direction: Any, tolerance: int | None, how: Any) -> AsOfJoin:
     distance = None if tolerance is None else f"{tolerance} seconds"
-    return as_of_join("j", Ref("l"), Ref("r"), on="k", direction=direction, tolerance=distance, how=how)
+    return AsOfJoin.create("j", Ref("l"), Ref("r"), on="k", direction=direction, tolerance=distance, how=how)

@@ -15,14 +15,13 @@ from tests.support import tables_model as model
 from tests.support.tables_model import Change, Put
 
 from headrace import windows
+from headrace.joins.declare import How, TableJoin
+from headrace.joins.tables import pack_table, table_join_step
 from headrace.lowering.keyed_steps import KeyedStepDriver
-from headrace.lowering.tables.joins import pack_table, table_join_step
 from headrace.lowering.tables.steps import running_step
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.base import Ref
 from headrace.steps.facts import Facts
-from headrace.steps.joins.sides import How
-from headrace.steps.tables.join import table_join
 from headrace.triggers import Emission
 from headrace.windows import Window
 from headrace.windows.lower import WindowDriver, declaration
@@ -159,7 +158,7 @@ def join_driver(spark: SparkSession, tables: tuple[bool, bool], **options: Any) 
     left = spark.createDataFrame([], f"{ROW}, __ts timestamp{label}")
     own = "__deleted boolean, __sequence bigint" if options["at"] == "event_time" else "__change string"
     right = spark.createDataFrame([], f"{ROW}, __ts timestamp{f', {own}' if tables[1] else ''}")
-    node = table_join("j", Ref("l"), Ref("r"), **options)
+    node = TableJoin.create("j", Ref("l"), Ref("r"), **options)
     columns = ("id", "g", "v")
     facts = [
         Facts(columns, timed=True, change="table", table_key=("id",)) if table else Facts(columns, timed=True)

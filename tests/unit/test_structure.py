@@ -7,6 +7,7 @@ import re
 import tokenize
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,12 @@ def test_only_the_gateway_uses_py4j() -> None:
     assert users == []
 
 
-TRANSCRIPTS = {"headrace.analytics": "testing", "headrace.windows": "testing"}
+@cache
+def import_graph() -> grimp.ImportGraph:
+    return grimp.build_graph("headrace", cache_dir=None)
+
+
+TRANSCRIPTS = dict.fromkeys(("headrace.analytics", "headrace.joins", "headrace.windows"), "testing")
 """Features whose steps the transcripts run in the driver of the kernel and draw, by kind."""
 
 
@@ -56,7 +62,7 @@ PUBLIC_PATHS = {
 
 @pytest.mark.parametrize("feature", features())
 def test_modules_outside_of_a_feature_import_its_declarations_only(feature: str) -> None:
-    graph = grimp.build_graph("headrace", cache_dir=None)
+    graph = import_graph()
     imports = {
         (importer, module)
         for module in {feature, *graph.find_descendants(feature)} - {feature, f"{feature}.declare"}
@@ -71,22 +77,17 @@ def test_steps_of_a_feature_are_named_by_few_other_packages(feature: str) -> Non
     """A step is named where it is built and planned; everything else reaches it through its methods."""
     step_models()  # imports all kinds
     kinds = {kind.__name__ for kind in leaves(StepNode) if kind.__module__.startswith(f"{feature}.")}
-    named = re.compile(rf"\b({'|'.join(kinds)})\b")
     own = f"{feature.removeprefix('headrace.')}/"
     allowed = (own, "streams/", "plan/", "sql/", "yaml/", f"{TRANSCRIPTS.get(feature, own)}/")
-    users = [
-        name
-        for name, text in modules()
-        if not name.startswith(allowed) and any(named.search(word) for word in names_in(text))
-    ]
+    users = [name for name, words in names() if not name.startswith(allowed) and words & kinds]
     assert users == []
 
 
-def names_in(text: str) -> Iterator[str]:
-    """Yield the names in a module, without strings and comments."""
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME:
-            yield token.string
+@cache
+def names() -> list[tuple[str, set[str]]]:
+    """Return the names in each module, without strings and comments."""
+    tokens = ((name, tokenize.generate_tokens(io.StringIO(text).readline)) for name, text in modules())
+    return [(name, {each.string for each in read if each.type == tokenize.NAME}) for name, read in tokens]
 
 
 def leaves(kind: type[Any]) -> Iterator[type[Any]]:

@@ -59,7 +59,7 @@ def signature_of(
 
     >>> from headrace.steps.base import Ref
     >>> from headrace.steps.stateful.aggregate import Aggregate
-    >>> node = Aggregate("totals", Ref("tx"), (), (("n", "sum(v)"),))
+    >>> node = Aggregate("totals", Ref("tx"), aggregates=(("n", "sum(v)"),))
     >>> signature_of(node, {"v": "bigint", "note": "string"})["columns"]
     {'v': 'bigint'}
     """

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from headrace.joins.declare import TwoInputs
 from headrace.plan.graph import Graph
 from headrace.sql.types import Types, check_query_types, check_types, family_of, type_of
 from headrace.steps.base import Node, Ref
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import Expression, Named
 from headrace.steps.facts import output_name
-from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.rows.columns import Drop, Select, Where, WithColumns
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route

@@ -81,6 +81,8 @@ class Node:
     """True for stateless kinds whose rows keep the labels of retractions."""
     drops_rows: ClassVar[bool] = False
     """True for stateless kinds that can drop a row, or return several."""
+    sides: ClassVar[tuple[str, ...]] = ()
+    """Prefixes of the columns of each input in state signatures, if their names can be equal."""
     duplicate_hint: ClassVar[str] = "rename one of them"
     """The hint of the plan error for two output columns of the same name."""
     delay_hint: ClassVar[str] = ""

@@ -41,7 +41,7 @@ def expression_of(value: Any, where: str = "") -> Expression:
     Raises:
         OptionError: the value has another type.
     """
-    if isinstance(value, str):
+    if isinstance(value, str | Opaque | PythonFold):
         return value
     if type(value).__module__.startswith("pyspark."):
         return Opaque(value)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, overload
 
-from headrace.durations import Duration, microseconds
-from headrace.errors import require_choice
+from headrace.durations import Duration
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import OnFailure
 from headrace.steps.code.process import process_node, stateful_map_node
-from headrace.steps.expressions import Named, aggregate_expressions, expression_of
+from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest, LatestOrder
 from headrace.steps.tables.top_n import Ties, TopN
@@ -97,7 +96,8 @@ class KeyedStream(OverVerb):
         >>> tx.key_by("card").aggregate("totals", n="count(*)", total="sum(amount)")
         <totals of p>
         """
-        node = Aggregate(name, self._ref, self._keys, aggregate_expressions(name, aggregates))
+        named = aggregate_expressions(name, aggregates)
+        node = Aggregate.create(name, self._ref, keys=self._keys, aggregates=named)
         from headrace.streams.tables import Table
 
         return Table(self._pipeline, self._pipeline._add(node))
@@ -124,7 +124,7 @@ class KeyedStream(OverVerb):
         """
         from headrace.streams.tables import Table
 
-        node = TopN(name, self._ref, self._keys, n, order_by, ties)
+        node = TopN.create(name, self._ref, keys=self._keys, n=n, order_by=order_by, ties=ties)
         return Table(self._pipeline, self._pipeline._add(node))
 
     @verb()
@@ -158,11 +158,8 @@ class KeyedStream(OverVerb):
         """
         from headrace.streams.results import LatestTable
 
-        if order is not None:
-            require_choice(order, LatestOrder, "order", f"`{name}`")
-        condition = None if delete_when is None else expression_of(delete_when)
-        expiry = None if ttl is None else microseconds(ttl, where=f"`{name}`: ttl")
-        node = Latest(name, self._ref, self._keys, condition, expiry, order)
+        options = {"delete_when": delete_when, "ttl": ttl, "order": order}
+        node = Latest.create(name, self._ref, keys=self._keys, **options)
         return LatestTable(self._pipeline, self._pipeline._add(node))
 
     @verb()

@@ -9,16 +9,15 @@ from headrace.changelogs.declare import Changelog
 from headrace.durations import Duration, microseconds
 from headrace.errors import MovedVerbError, OptionError, did_you_mean
 from headrace.expand.declare import Expand
+from headrace.joins.declare import At, How, OnColumns, TableHow
 from headrace.schemas.fields import Schema
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import Filter, FlatMap, Map, MapBatches, OnFailure, function_node
-from headrace.steps.expressions import column_names, expression_of, key_expressions, to_named_expressions
-from headrace.steps.joins.sides import How, OnColumns
+from headrace.steps.expressions import expression_of, key_expressions, to_named_expressions
 from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
-from headrace.steps.tables.join import At, TableHow
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.over import OverVerb
 from headrace.streams.rows import (
@@ -242,9 +241,7 @@ class Stream(OverVerb, Rows):
         rows that arrive after the state for their key has expired go to `.late`. Without it, state never
         expires.
         """
-        columns = column_names(on, "distinct: on")
-        length = None if within is None else microseconds(within, where="distinct: within")
-        node = Distinct(name or self._new_name("distinct"), self._ref, columns, length)
+        node = Distinct.create(name or self._new_name("distinct"), self._ref, on=on, within=within)
         ref = self._pipeline._add(node)
         return self._late_if(within is not None, ref)
 

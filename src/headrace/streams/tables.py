@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import OptionError, TableInputError
+from headrace.errors import OptionError, TableInputError, require_choice
+from headrace.joins.declare import At, How, OnColumns, TableHow, TableJoin
 from headrace.steps.base import Ref
 from headrace.steps.expressions import key_expressions
-from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.tables.changelog import ACCEPT_TABLES
-from headrace.steps.tables.join import At, table_join
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.over import OverVerb
 from headrace.streams.rows import Rows, require_same_pipeline
@@ -153,5 +152,10 @@ def add_table_join(
         hint = "such as users.key_by('id').latest('current_users')"
         raise OptionError(f"expected a table, got {right!r}", where=f"`{name}`", hint=hint)
     require_same_pipeline(pipeline, right, f"`{name}`")
-    node = table_join(name, left, right._ref, on=on, at=at, how=how, where=where, select=select)
+    if at in ("arrival", "event_time"):
+        require_choice(how, TableHow, "how", f"`{name}`")
+    if on is None and at is None:
+        at = "live"
+    options = {"at": at, "how": how, "where": where, "select": select}
+    node = TableJoin.create(name, left, right._ref, on=() if on is None else on, **options)
     return pipeline._add(node)

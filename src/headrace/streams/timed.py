@@ -10,6 +10,7 @@ from headrace.analytics.declare import alert_node, detect_node, smooth_node
 from headrace.detectors import Detector
 from headrace.durations import Duration
 from headrace.errors import MovedVerbError, OptionError, require_choice
+from headrace.joins.declare import AsOfHow, AsOfJoin, Direction, How, IntervalJoin, OnColumns, Within
 from headrace.learning.declare import Predicts, learn_node
 from headrace.models import OnlineModel
 from headrace.patterns.building import Pattern
@@ -20,10 +21,6 @@ from headrace.smoothing import Smoothing
 from headrace.steps.base import Ref
 from headrace.steps.code.functions import OnFailure
 from headrace.steps.expressions import Named, key_expressions
-from headrace.steps.joins.as_of import AsOfHow, Direction, as_of_join
-from headrace.steps.joins.bounds import Within
-from headrace.steps.joins.interval import interval_join
-from headrace.steps.joins.sides import How, OnColumns
 from headrace.steps.patterns.match import match_node
 from headrace.steps.patterns.match_rules import rules_node
 from headrace.streams.keyed import KeyedStream
@@ -469,7 +466,8 @@ class TimedStream(TimedVerbs, Stream):
             what = "join needs a stream and within=..."
             raise MovedVerbError(what, where=f"`{name}`", hint=JOIN_TABLE)
         ref = right_stream(name, self._pipeline, right)
-        node = interval_join(name, self._ref, ref, on=on, within=within, how=how, where=where, select=select)
+        options = {"on": on, "within": within, "how": how, "where": where, "select": select}
+        node = IntervalJoin.create(name, self._ref, ref, **options)
         return TimedResult(self._pipeline, self._pipeline._add(node))
 
     @verb()
@@ -511,7 +509,7 @@ class TimedStream(TimedVerbs, Stream):
         from headrace.streams.results import TimedResult
 
         ref = right_stream(name, self._pipeline, right)
-        node = as_of_join(
+        node = AsOfJoin.create(
             name, self._ref, ref, on=on, direction=direction, tolerance=tolerance, how=how, select=select
         )
         return TimedResult(self._pipeline, self._pipeline._add(node))

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from headrace.aggregates import Aggregate
 from headrace.durations import Duration
 from headrace.errors import MovedVerbError, OptionError
+from headrace.joins.declare import How, WindowJoin
 from headrace.steps.base import Ref
 from headrace.steps.expressions import Named, aggregate_expressions
-from headrace.steps.joins.sides import How
-from headrace.steps.joins.window_join import window_join
 from headrace.streams.rows import Rows, Stage, require_same_pipeline
 from headrace.streams.signatures import MIGRATE, verb
 from headrace.triggers import Emission, Mode, Trigger
@@ -174,8 +173,15 @@ class WindowedStream(Stage):
 
         self._require_single_firing(name, "a join emits results when a window closes")
         ref = right_stream(name, self._pipeline, right)
-        node = window_join(
-            name, self._ref, ref, self._keys, self._window, how=how, where=where, select=select
+        node = WindowJoin.create(
+            name,
+            self._ref,
+            ref,
+            keys=self._keys,
+            window=self._window,
+            how=how,
+            where=where,
+            select=select,
         )
         return TimedResult(self._pipeline, self._pipeline._add(node))
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from headrace.changelogs.declare import Changelog
 from headrace.errors import DocumentError, HeadraceError, OptionError, Problem
+from headrace.joins.declare import TwoInputs
 from headrace.plan.graph import Graph
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.endpoints.sink import Sink, SinkModel
 from headrace.steps.endpoints.source import FrameSource, Source, SourceModel
-from headrace.steps.grammar.step import Slot
-from headrace.steps.joins.sides import TwoInputs
+from headrace.steps.grammar.step import Inputs, Slot
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.columns import Drop, Select
 from headrace.steps.rows.event_time import ClockTime, EventTime
@@ -107,7 +107,7 @@ def _with_reference(node: Node, plan: FoldedPlan) -> Node:
     """Replace the second input of a step by its name in the document."""
     if not isinstance(node, TwoInputs):
         return node
-    return dataclasses.replace(node, other=Ref(plan.reference(node.other)))
+    return node.build(node.name, Inputs((node.input, Ref(plan.reference(node.other)))))
 
 
 def _sink(entry: EntryNodes, plan: FoldedPlan) -> Keys:

@@ -6,9 +6,9 @@ import pytest
 
 from headrace import Pipeline, connect, triggers, windows
 from headrace.errors import OptionError, PlanError
+from headrace.joins.declare import TableJoin
 from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
-from headrace.steps.tables.join import TableJoin
 from headrace.windows.declare import WindowAggregate
 
 SCHEMA = "k string, v int, ts timestamp"

@@ -187,7 +187,7 @@ def test_one_kind_of_time_is_needed_at_event_time() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"at": "noon"}, "expected at to be arrival or event_time or live, got 'noon'"),
+        ({"at": "noon"}, "at: expected one of arrival, event_time, live, got 'noon'"),
         ({"how": "full"}, "expected how to be inner or left, got 'full'"),
         ({"within": "1 minute"}, "unknown option `within`"),
     ],
@@ -365,7 +365,7 @@ def test_a_live_join_that_cannot_be_planned(build: Callable[[Any, Any], Any], pr
 def test_a_join_at_a_moment_needs_key_columns() -> None:
     pipeline = Pipeline("p")
     sales, current = sides(pipeline)
-    with pytest.raises(OptionError, match="expected the key columns, got None"):
+    with pytest.raises(OptionError, match="`on` of join is missing"):
         sales.join_table("j", current)  # type: ignore[call-overload]
     text = "{from: sales, join: {with: current, at: arrival}}"
     document = f"""

@@ -10,22 +10,19 @@ import pytest
 
 import headrace as h
 from headrace import detectors, triggers, windows
+from headrace.joins.declare import AsOfJoin, IntervalJoin, TableJoin, WindowJoin
 from headrace.lookups.declare import Lookup
 from headrace.steps.code.function_models import FunctionOptions, OutputOptions
 from headrace.steps.code.process import ProcessOptions
 from headrace.steps.grammar.declaration import Declaration
-from headrace.steps.grammar.model import DocumentModel
+from headrace.steps.grammar.model import Grammar
 from headrace.steps.grammar.values import Length
-from headrace.steps.joins.as_of import AsOfJoinOptions
-from headrace.steps.joins.interval import IntervalJoinOptions
-from headrace.steps.joins.window_join import WindowJoinOptions
 from headrace.steps.patterns.match import MatchOptions
 from headrace.steps.patterns.match_rules import MatchRulesOptions
 from headrace.steps.rows.event_time import EventTimeOptions
-from headrace.steps.stateful.distinct import DistinctOptions
-from headrace.steps.tables.join import TableJoinOptions
-from headrace.steps.tables.latest import LatestOptions
-from headrace.steps.tables.top_n import TopNOptions
+from headrace.steps.stateful.distinct import Distinct
+from headrace.steps.tables.latest import Latest
+from headrace.steps.tables.top_n import TopN
 from headrace.streams.rows import Stage
 from headrace.streams.windowed import WindowedStream
 from headrace.windows.triggers import Emission
@@ -66,24 +63,24 @@ VERBS: list[tuple[Callable[..., Any], type[Declaration]]] = [
 ]
 """Verbs and their models."""
 
-DOCUMENTED: list[tuple[Callable[..., Any], type[DocumentModel]]] = [
+DOCUMENTED: list[tuple[Callable[..., Any], type[Grammar]]] = [
     (h.Stream.map, OutputOptions),
     (h.Stream.flat_map, OutputOptions),
     (h.Stream.map_batches, OutputOptions),
     (h.Stream.filter, FunctionOptions),
     (h.Stream.event_time, EventTimeOptions),
-    (h.Stream.distinct, DistinctOptions),
-    (h.Stream.join_table, TableJoinOptions),
-    (h.TimedStream.join, IntervalJoinOptions),
-    (h.TimedStream.join_as_of, AsOfJoinOptions),
-    (h.WindowedStream.join_window, WindowJoinOptions),
-    (h.KeyedStream.latest, LatestOptions),
-    (h.KeyedStream.top_n, TopNOptions),
+    (h.Stream.distinct, Distinct),
+    (h.Stream.join_table, TableJoin),
+    (h.TimedStream.join, IntervalJoin),
+    (h.TimedStream.join_as_of, AsOfJoin),
+    (h.WindowedStream.join_window, WindowJoin),
+    (h.KeyedStream.latest, Latest),
+    (h.KeyedStream.top_n, TopN),
     (h.KeyedStream.process, ProcessOptions),
     (h.TimedKeyedStream.match, MatchOptions),
     (h.TimedKeyedStream.match_rules, MatchRulesOptions),
 ]
-"""Verbs, and the options of their steps in documents, where a node is declared beside its model."""
+"""Verbs, and the options of their steps in documents, whose keys or positions differ."""
 
 POSITIONAL = {"condition", "f", "name", "pattern", "processor", "right", "step_name"}
 """Parameters that a document has as the name of the step, its input or the value of the key."""
@@ -140,10 +137,10 @@ def literals(kind: Any) -> set[str]:
 
 @pytest.mark.parametrize(("verb", "model"), DOCUMENTED, ids=lambda each: getattr(each, "__name__", ""))
 def test_verb_has_the_options_of_its_step_in_documents(
-    verb: Callable[..., Any], model: type[DocumentModel]
+    verb: Callable[..., Any], model: type[Grammar]
 ) -> None:
     parameters = {name: each for name, each in inspect.signature(verb).parameters.items() if name != "self"}
-    fields = {field.alias or name: field for name, field in model.__pydantic_fields__.items()}
+    fields = {key: model.__pydantic_fields__[name] for key, name in model.field_names().items()}
     assert set(parameters) - POSITIONAL == set(fields) - INPUTS
     for name in set(parameters) & set(fields):
         default = parameters[name].default

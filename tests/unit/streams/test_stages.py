@@ -57,7 +57,7 @@ def test_latest_by_event_time_of_a_stream_without_time_is_an_error(tx: SourceStr
     tx.key_by("card").latest("current", order="event_time").write("table", connect.memory(key=["card"]))
     with pytest.raises(PlanError, match="latest by event time needs rows with time\n  hint: add event_time"):
         tx._pipeline.check()
-    with pytest.raises(OptionError, match="expected order to be event_time or arrival, got 'newest'"):
+    with pytest.raises(OptionError, match="order: expected one of event_time, arrival, got 'newest'"):
         tx.key_by("card").latest("other", order="newest")  # type: ignore[arg-type]
 
 

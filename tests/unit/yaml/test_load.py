@@ -156,7 +156,7 @@ def test_clock_time_that_is_false_has_no_effect() -> None:
 
 def test_without_a_window_an_aggregate_is_running() -> None:
     actual = graph(TX + "steps: {n: {from: tx, aggregate: {n: count(*)}}}")
-    assert actual["n"] == Aggregate("n", Ref("tx:event_time"), (), (("n", "count(*)"),))
+    assert actual["n"] == Aggregate("n", Ref("tx:event_time"), aggregates=(("n", "count(*)"),))
 
 
 def test_sql_with_from_reads_this() -> None:

@@ -10,24 +10,20 @@ from headrace.lowering.code.processors import Wake, apply_processor
 from headrace.lowering.dispatch import lower
 from headrace.lowering.distinct import drop_duplicates
 from headrace.lowering.expressions import TIME, add_keys, drop_hidden, name_columns
-from headrace.lowering.joins.joins import join_streams
 from headrace.lowering.patterns.match_recognize import find_row_patterns, select_input
 from headrace.lowering.patterns.matches import find_matches
 from headrace.lowering.patterns.rules import RuleStep
 from headrace.lowering.tables.changes import LABEL, is_changelog
-from headrace.lowering.tables.joins import join_table_rows
 from headrace.lowering.tables.steps import complete_rows, latest_rows, running_rows, top_rows
 from headrace.rules.revision import load_now
 from headrace.steps.base import Ref
 from headrace.steps.code.process import Process
-from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.patterns.match import Match
 from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.patterns.match_rules import MatchRules
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.stateful.distinct import Distinct
 from headrace.steps.stateful.updates import needs_old_rows
-from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import VERSIONS, Latest
 from headrace.steps.tables.top_n import TopN
 
@@ -93,20 +89,6 @@ def _process(node: Process, lowering: Lowering) -> DataFrame:
 @lower.register(Distinct)
 def _distinct(node: Distinct, lowering: Lowering) -> DataFrame:
     return drop_duplicates(lowering.spark, lowering.frame(node.input), node, lowering.count(node))
-
-
-@lower.register(TwoInputs)
-def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
-    left, right = lowering.frame(node.input), lowering.frame(node.other)
-    time = lowering.graph.facts(node.input).time
-    return join_streams(left, right, node, time=time, counts=lowering.count(node))
-
-
-@lower.register(TableJoin)
-def _table_join(node: TableJoin, lowering: Lowering) -> DataFrame:
-    left, right = (lowering.changes(ref) for ref in node.inputs)
-    facts = [lowering.graph.facts(ref) for ref in node.inputs]
-    return join_table_rows(left, right, node, facts, counts=lowering.count(node))
 
 
 @lower.register(Latest)

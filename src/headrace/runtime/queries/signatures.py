@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from headrace.checkpoints.layout import checkpoint_of
 from headrace.checkpoints.signatures import Signature, read_signature, signature_of, signature_problem
 from headrace.errors import PlanError
-from headrace.steps.joins.sides import TwoInputs
 from headrace.steps.stateful.aggregate import Aggregate
 
 if TYPE_CHECKING:
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
 def sign_state(graph: Graph, step: Node, lowering: Lowering) -> Signature:
     """Return the state signature of the step of a query."""
     inputs = [lowering.frame(ref).schema for ref in step.inputs] if step.stateful else []
-    sides = ("left.", "right.") if isinstance(step, TwoInputs) else ("",) * len(inputs)
     types = {
         f"{side}{column.name}": column.dataType.simpleString()
-        for side, schema in zip(sides, inputs, strict=True)
+        for side, schema in zip(step.sides or [""] * len(inputs), inputs, strict=True)
         for column in schema
     }
     by_clock = any(graph.facts(ref).by_clock for ref in step.inputs)

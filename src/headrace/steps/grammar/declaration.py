@@ -32,6 +32,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import ArgsKwargs, CoreSchema, SchemaSerializer, SchemaValidator, core_schema
 
@@ -140,7 +141,8 @@ class Declaration(Grammar):
     def _serialize(self, handler: SerializerFunctionWrapHandler) -> Any:
         with unwrap_errors():
             data = handler(self)
-        return self.shorten({key: item for key, item in data.items() if key not in self.internal})
+        internal = self.internal_keys()
+        return self.shorten({key: item for key, item in data.items() if key not in internal})
 
     def document(self, context: Any = None) -> Any:
         """Return the plain value in a document, without defaults and in its shortest form.
@@ -294,6 +296,11 @@ class StepNode(StepKeys, Declaration, Node):
     internal: ClassVar[Mapping[str, Any]] = {"name": "", "input": Ref("")}
     nested: ClassVar[bool] = False
     """True if the options are the value of `key`; otherwise they are keys of the entry, beside `from`."""
+    beside: ClassVar[Mapping[str, Any]] = {}
+    """Options of a nested step that are keys of the entry; their values stand for them in that of `key`."""
+
+    def __init_subclass__(cls) -> None:
+        cls.internal = {**StepNode.internal, **cls.beside}
 
     @classmethod
     def location(cls, arguments: Mapping[str, Any]) -> str:
@@ -318,32 +325,51 @@ class StepNode(StepKeys, Declaration, Node):
 class NestedStep(StepModel):
     """An entry with the options of a `StepNode` as the value of one key."""
 
+    node: ClassVar[type[StepNode]]
     options: StepNode
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        return cls.node.applies(keys)
 
     def build(self, name: str, inputs: Inputs) -> Node:
         """Return the node of the step."""
-        return self.options.build(name, inputs)
+        node: Any = self.options.build(name, inputs)
+        beside = {key: getattr(self, key) for key in self.options.beside}
+        return replace(node, **beside) if beside else node  # type: ignore[no-any-return]
 
     @classmethod
     def from_values(cls, source: Any) -> Self:
         """Return the entry of a node."""
-        model: Any = cls.model_construct(options=source)
+        beside = {key: getattr(source, key) for key in source.beside}
+        model: Any = cls.model_construct(options=source, **beside)
         return model  # type: ignore[no-any-return]
 
     def document(self, context: Any = None) -> Any:
         """Return the key and its value."""
-        return {self.key: self.options.document()}
+        return {
+            **self.model_dump(by_alias=True, exclude={"options"}, exclude_defaults=True),
+            self.key: self.options.document(),
+        }
 
 
 def step_model(node: type[StepNode]) -> type[StepKeys]:
     """Return the model that reads entries of a document with this kind of step."""
     if not node.nested:
         return node
-    options: Any = (
-        node,
-        Field(alias=node.key, description=(node.__doc__ or "").partition("\n")[0].rstrip(".")),
-    )
-    model = create_model(f"{node.__name__}Step", __base__=NestedStep, options=options)
+    texts = node.descriptions()
+    fields: Any = {
+        name: (field.rebuild_annotation(), _described(field, texts.get(name)))
+        for name, field in node.__pydantic_fields__.items()
+        if name in node.beside
+    }
+    about = (node.__doc__ or "").partition("\n")[0].rstrip(".")
+    fields["options"] = (node, Field(alias=node.key, description=about))
+    model = create_model(f"{node.__name__}Step", __base__=NestedStep, **fields)
     model.node, model.key, model.slot, model.other_key = node, node.key, node.slot, node.other_key
     model.palette = node.palette
     return model
+
+
+def _described(field: FieldInfo, about: str | None) -> Any:
+    return Field(alias=field.alias, default=field.default, description=field.description or about)

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast, get_args
 
 from pydantic import (
@@ -27,6 +28,7 @@ from headrace.errors import HeadraceError, did_you_mean
 from headrace.steps.grammar.problems import (
     MISSING_KEY,
     UNKNOWN_KEY,
+    collect_errors,
     details_of,
     expect,
     invalid,
@@ -83,7 +85,7 @@ class Grammar:
         data = cls.prepare(value)
         empty = [key for key, item in data.items() if item is None and cls._is_optional(key)]
         details = [problem_at((key,), expect(f"a value for `{key}`", cls.example)) for key in empty]
-        details += [cls._unknown_key(key) for key in data if key in cls.internal]
+        details += [cls._unknown_key(key) for key in data if key in (*cls.internal, *cls.internal_keys())]
         try:
             values = {key: item for key, item in data.items() if key not in empty}
             model = handler(_Prepared({**values, **cls.internal}))
@@ -123,6 +125,11 @@ class Grammar:
         return {field.alias or name: name for name, field in fields if name not in cls.internal}
 
     @classmethod
+    def internal_keys(cls) -> list[str]:
+        """Return the keys that the internal fields would have."""
+        return [cls.__pydantic_fields__[name].alias or name for name in cls.internal]
+
+    @classmethod
     def translate(cls, error: Any, data: Mapping[str, Any]) -> InitErrorDetails | None:
         """Translate an error about the keys of this mapping; None if it is a consequence of another error."""
         key = str(error["loc"][0]) if len(error["loc"]) == 1 else ""
@@ -147,10 +154,11 @@ class Grammar:
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         schema = handler.resolve_ref_schema(handler(core))
         properties = schema.get("properties", {})
-        for name in cls.internal:
-            del properties[name]
-        if cls.internal and "required" in schema:
-            schema["required"] = [key for key in schema["required"] if key not in cls.internal]
+        internal = cls.internal_keys()
+        for key in internal:
+            del properties[key]
+        if internal and "required" in schema:
+            schema["required"] = [key for key in schema["required"] if key not in internal]
         for item in properties.values():
             _drop_null(item)
         if cls.short or cls.forms:
@@ -244,11 +252,16 @@ class Written:
     form: Any
     read: Callable[[Any], Any]
     write: Callable[[Any], Any]
+    accept: Callable[[Any], Any] | None = None
+    """Converts a value of Python; default: unchanged, because it has been checked."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        accept = self.accept and partial(collect_errors, self.accept)
         return core_schema.lax_or_strict_schema(
             core_schema.no_info_after_validator_function(self.read, handler.generate_schema(self.form)),
-            core_schema.any_schema(),  # a declaration in Python, which has been checked
+            core_schema.any_schema()
+            if accept is None
+            else core_schema.no_info_plain_validator_function(accept),
             serialization=core_schema.plain_serializer_function_ser_schema(self.write),
         )
 

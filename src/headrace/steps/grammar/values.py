@@ -24,7 +24,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from headrace.durations import microseconds
 from headrace.durations import text as duration_text
-from headrace.steps.expressions import Named, sql_text, sql_texts
+from headrace.steps.base import Ref
+from headrace.steps.expressions import Expression, Named, expression_of, sql_text, sql_texts
 from headrace.steps.grammar.model import Written
 from headrace.steps.grammar.problems import (
     EXPECTED,
@@ -91,6 +92,10 @@ Reference = Annotated[
     PlainSerializer(str),
     Expected("the name of a source or step, or an output such as `totals.late`"),
 ]
+SqlExpression = Annotated[Expression, Written(Condition, str, sql_text, expression_of)]
+"""A condition in Spark SQL; in Python also a pyspark Column."""
+OtherInput = Annotated[Ref, Written(Reference, Ref, str), Field(alias="with")]
+"""The second input of a step."""
 Flag = Annotated[StrictBool, Expected("true or false")]
 Rows = Annotated[int, Ge(1), Expected("a whole number of rows, 1 or more")]
 

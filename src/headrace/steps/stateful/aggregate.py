@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from headrace.steps.base import Plan
 from headrace.steps.expression_checks import check_aggregates
 from headrace.steps.expressions import (
-    Named,
     PythonFold,
     describe_columns,
     describe_keys,
@@ -22,7 +21,7 @@ from headrace.steps.expressions import (
     stable_texts,
 )
 from headrace.steps.facts import CHANGE, Facts
-from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.declaration import Input, StepNode, declare
 from headrace.steps.grammar.values import Aggregates, KeyColumns
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.stateful.rows_in_state import with_rows_in_state
@@ -33,15 +32,25 @@ from headrace.steps.traits import Finding, StateBound, Tier
 _DISTINCT = re.compile(r"\(\s*distinct\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Aggregate(KeyedNode):
+@declare
+class Aggregate(StepNode, KeyedNode):
     """A running aggregate: a table with one row for each key, updated in every micro-batch."""
 
-    aggregates: Named
+    input: Input
+    _: KW_ONLY
+    keys: Annotated[KeyColumns, Field(alias="key_by")] = ()
+    aggregates: Annotated[Aggregates, Field(alias="aggregate")]
+
     verb: ClassVar[str] = "aggregate"
+    key: ClassVar[str] = "aggregate"
     updates = True
     accepts_changes = True
     duplicate_hint: ClassVar[str] = "keys and aggregates need different names"
+
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """True without a window."""
+        return "aggregate" in keys and "window" not in keys and "over" not in keys
 
     def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
         keys = names_of(self.keys)
@@ -118,17 +127,3 @@ class Aggregate(KeyedNode):
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
         return find_columns(columns, [*stable_texts(self.keys), *stable_texts(self.aggregates)])
-
-
-class AggregateModel(StepModel):
-    """`aggregate` without `window` in a document."""
-
-    node = Aggregate
-    key = "aggregate"
-    keys: KeyColumns = Field(default=(), alias="key_by")
-    aggregates: Aggregates = Field(alias="aggregate")
-
-    @classmethod
-    def applies(cls, keys: Mapping[str, Any]) -> bool:
-        """True without a window."""
-        return "aggregate" in keys and "window" not in keys and "over" not in keys

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import Field
-
 from headrace.durations import text
-from headrace.steps.base import MAIN, Node, Plan, Ref, out_of_order
+from headrace.steps.base import MAIN, Plan, out_of_order
 from headrace.steps.facts import Facts, late_facts
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.declaration import Input, StepNode, declare
 from headrace.steps.grammar.values import Length, Names
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier, unknown_columns
 from headrace.steps.unrouted import note_stateful
 
 
-@dataclass(frozen=True)
-class Distinct(Node):
-    """Drops rows that repeat the columns `on` of an earlier row less than `within` apart."""
+@declare
+class Distinct(StepNode):
+    """Drops duplicate rows: those that repeat columns of an earlier row less than `within` apart."""
 
-    input: Ref
-    on: tuple[str, ...]
-    within: int | None = None
+    input: Input
+    on: Names
+    """The columns that identify a row."""
+    within: Length | None = None
+    """How far apart in event time duplicates can be."""
+
     verb: ClassVar[str] = "distinct"
+    key: ClassVar[str] = "distinct"
+    nested: ClassVar[bool] = True
+    label: ClassVar[str] = "distinct"
+    example: ClassVar[str] = "such as {on: [id], within: 10 minutes}"
+    short: ClassVar[str] = "on"
     stateful = True
 
     @property
@@ -70,21 +75,3 @@ class Distinct(Node):
 
     def state_columns(self, columns: Sequence[str]) -> Sequence[str]:
         return self.on
-
-
-class DistinctOptions(DocumentModel):
-    """The value of `distinct` in a document."""
-
-    label = "distinct"
-    example = "such as {on: [id], within: 10 minutes}"
-    short = "on"
-    on: Names = Field(description="The columns that identify a row")
-    within: Length | None = Field(default=None, description="How far apart in event time duplicates can be")
-
-
-class DistinctModel(StepModel):
-    """`distinct` in a document."""
-
-    node = Distinct
-    key = "distinct"
-    options: DistinctOptions = Field(alias="distinct", description="Drops duplicate rows")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, replace
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from headrace.durations import text
 from headrace.steps.base import MAIN, Plan, Ref
 from headrace.steps.expression_checks import check_expressions
-from headrace.steps.expressions import Expression, describe_keys, names_of, stable_names, stable_text
+from headrace.steps.expressions import describe_keys, names_of, stable_names, stable_text
 from headrace.steps.facts import CHANGE, Facts, late_facts
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import StepModel
-from headrace.steps.grammar.values import Condition, KeyColumns, Length
+from headrace.steps.grammar.declaration import Input, StepNode, declare
+from headrace.steps.grammar.values import KeyColumns, Length, SqlExpression
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.tables.changelog import keyed_columns, row_columns
 from headrace.steps.traits import Finding, RealTimeNote, StateBound, Tier
@@ -26,20 +25,31 @@ VERSIONS = "versions"
 """The output with the history of a table, which joins at event time read."""
 
 
-@dataclass(frozen=True)
-class Latest(KeyedNode):
-    """A table with the row of the highest event time of each key; for equal times, the later arrival.
+@declare
+class Latest(StepNode, KeyedNode):
+    """Keeps the latest row of each key: a table.
 
-    In the order of arrival, and over the changes of a source, it is the last row to arrive.
+    It is the row of the highest event time; for equal times, the later arrival. In the order of arrival, and
+    over the changes of a source, it is the last row to arrive.
     """
 
-    delete_when: Expression | None = None
+    input: Input
+    _: KW_ONLY
+    keys: Annotated[KeyColumns, Field(alias="key_by")]
+    delete_when: SqlExpression | None = None
     """A row that satisfies it removes its key."""
-    ttl: int | None = None
-    """How long after its last row a key is kept, in microseconds; None: without limit."""
+    ttl: Length | None = None
+    """Removes a key this long after its last row."""
     order: LatestOrder | None = None
-    """`event_time` or `arrival`; default: by event time if the rows have one and are no changes."""
+    """`event_time` or `arrival`: which of two rows of a key is the later one; default: by event time if the
+    rows have one."""
+
     verb: ClassVar[str] = "latest"
+    key: ClassVar[str] = "latest"
+    nested: ClassVar[bool] = True
+    beside: ClassVar[Mapping[str, Any]] = {"keys": "_"}
+    label: ClassVar[str] = "latest"
+    example: ClassVar[str] = "such as {delete_when: price is null}"
     applies_changes: ClassVar[bool] = True
     duplicate_hint: ClassVar[str] = "rename the column before: the rows of a table have the column `change`"
 
@@ -111,26 +121,3 @@ class Latest(KeyedNode):
         deletes = None if self.delete_when is None else stable_text(self.delete_when)
         order = {"order": self.order} if self.order is not None else {}
         return {"keys": stable_names(self.keys), "delete_when": deletes, "ttl": self.ttl, **order}
-
-
-class LatestOptions(DocumentModel):
-    """The value of `latest` in a document."""
-
-    label = "latest"
-    example = "such as {delete_when: price is null}"
-    delete_when: Condition | None = Field(default=None, description="A row that satisfies it removes its key")
-    ttl: Length | None = Field(default=None, description="Removes a key this long after its last row")
-    order: LatestOrder | None = Field(
-        default=None,
-        description="`event_time` or `arrival`: which of two rows of a key is the later one; default: by "
-        "event time if the rows have one",
-    )
-
-
-class LatestModel(StepModel):
-    """`latest` in a document."""
-
-    node = Latest
-    key = "latest"
-    keys: KeyColumns = Field(alias="key_by")
-    options: LatestOptions = Field(alias="latest", description="Keeps the latest row of each key: a table")

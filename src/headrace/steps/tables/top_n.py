@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 from pydantic import Field
 
-from headrace.errors import OptionError, require_choice
+from headrace.errors import OptionError
 from headrace.steps.base import Plan
 from headrace.steps.expression_checks import check_expressions
 from headrace.steps.expressions import describe_keys, names_of, one_line, stable_names
 from headrace.steps.facts import CHANGE, Facts
-from headrace.steps.grammar.model import DocumentModel
-from headrace.steps.grammar.step import StepModel
+from headrace.steps.grammar.declaration import Input, StepNode, declare
 from headrace.steps.grammar.values import Expected, KeyColumns, SqlText
 from headrace.steps.keyed import KeyedNode
 from headrace.steps.tables.changelog import keyed_columns, row_columns
@@ -32,31 +31,43 @@ _DIRECTION = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class TopN(KeyedNode):
-    """A table of the first `n` rows of each key, with the column `rank`; of equal rows, the earlier ones.
+@declare
+class TopN(StepNode, KeyedNode):
+    """Keeps the first rows of each key: a table with ranks.
 
-    With `ties="rank"` or `"dense_rank"`, equal rows have the same rank, and all rows of the first `n` ranks
-    are in the table: after two rows of rank 1 the next one has rank 3, or 2 with `dense_rank`.
+    It has the column `rank`; of equal rows, the earlier ones are first. With `ties="rank"` or `"dense_rank"`,
+    equal rows have the same rank, and all rows of the first `n` ranks are in the table: after two rows of
+    rank 1 the next one has rank 3, or 2 with `dense_rank`.
     """
 
-    n: int
-    order_by: str
+    input: Input
+    _: KW_ONLY
+    keys: Annotated[KeyColumns, Field(alias="key_by")]
+    n: Annotated[int, Ge(1), Expected("a whole number of rows, 1 or more")]
+    """The number of rows of each key."""
+    order_by: Annotated[SqlText, Expected("columns to order by", "such as score desc")]
+    """The order of the rows, such as `score desc, name`."""
     ties: Ties = "rows"
+    """How equal rows are ranked: `rows` one after the other, `rank` or `dense_rank` as in SQL."""
+
     verb: ClassVar[str] = "top_n"
+    key: ClassVar[str] = "top_n"
+    nested: ClassVar[bool] = True
+    beside: ClassVar[Mapping[str, Any]] = {"keys": "_"}
+    label: ClassVar[str] = "top_n"
+    example: ClassVar[str] = "such as {n: 3, order_by: score desc}"
     accepts_changes = True
     duplicate_hint: ClassVar[str] = (
         "rename the column before: the results have the columns `rank` and `change`"
     )
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.n, int) or self.n < 1:
-            raise OptionError(
-                f"expected a whole number, 1 or more, got {self.n!r}", where=f"`{self.name}`: n"
-            )
-        if not isinstance(self.order_by, str):
-            raise OptionError(f"expected text, got {self.order_by!r}", where=f"`{self.name}`: order_by")
-        require_choice(self.ties, Ties, "ties", f"`{self.name}`")
+    @classmethod
+    def applies(cls, keys: Mapping[str, Any]) -> bool:
+        """True without a window."""
+        return cls.key in keys and "window" not in keys
+
+    def check_values(self) -> None:
+        """Check that the order can be parsed."""
         parse_order(self.order_by)
 
     @property
@@ -146,39 +157,3 @@ def _split(text: str) -> list[str]:
         else:
             parts[-1] += letter
     return parts
-
-
-class TopNOptions(DocumentModel):
-    """The value of `top_n` in a document."""
-
-    label = "top_n"
-    example = "such as {n: 3, order_by: score desc}"
-    n: Annotated[int, Ge(1), Expected("a whole number of rows, 1 or more")] = Field(
-        description="The number of rows of each key"
-    )
-    order_by: Annotated[SqlText, Expected("columns to order by", "such as score desc")] = Field(
-        description="The order of the rows, such as `score desc, name`"
-    )
-    ties: Ties = Field(
-        default="rows",
-        description="How equal rows are ranked: `rows` one after the other, `rank` or `dense_rank` as in SQL",
-    )
-
-    def check(self) -> None:
-        parse_order(self.order_by)
-
-
-class TopNModel(StepModel):
-    """`top_n` in a document."""
-
-    node = TopN
-    key = "top_n"
-    keys: KeyColumns = Field(alias="key_by")
-    options: TopNOptions = Field(
-        alias="top_n", description="Keeps the first rows of each key: a table with ranks"
-    )
-
-    @classmethod
-    def applies(cls, keys: Mapping[str, Any]) -> bool:
-        """True without a window."""
-        return "top_n" in keys and "window" not in keys

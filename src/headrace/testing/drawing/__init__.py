@@ -16,7 +16,7 @@ from headrace.errors import LoadError, did_you_mean
 from headrace.explain.svg.writer import render
 from headrace.explain.timelines.layout import panel_of
 from headrace.explain.timelines.recording import Recording
-from headrace.steps.joins.sides import TwoInputs
+from headrace.joins.declare import TwoInputs
 from headrace.testing.drawing.joins import JoinRecorder
 from headrace.testing.drawing.recorder import WindowRecorder, step_to_draw
 from headrace.testing.transcripts.case import Case, read_file

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from headrace.explain.timelines.recording import Moment, Pane, Recording
+from headrace.joins.declare import WINDOW, IntervalJoin, TableJoin, TwoInputs, WindowJoin
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.source import Source
 from headrace.steps.facts import CHANGE
-from headrace.steps.joins.interval import IntervalJoin
-from headrace.steps.joins.sides import TwoInputs
-from headrace.steps.joins.window_join import WINDOW, WindowJoin
-from headrace.steps.tables.join import TableJoin
 from headrace.testing.drawing.recorder import Recorder, as_fields, span_of_window
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Output, show

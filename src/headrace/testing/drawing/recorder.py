@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from headrace.durations import text as duration_text
 from headrace.errors import TranscriptError, did_you_mean
 from headrace.explain.timelines.recording import Arrival, Ends, Kind, Moment, Pane, Recording
+from headrace.joins.declare import TwoInputs
 from headrace.steps.base import Node
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import describe_columns
-from headrace.steps.joins.sides import TwoInputs
 from headrace.testing.drawing.watermark import WatermarkLine
 from headrace.testing.transcripts.case import Case
 from headrace.testing.transcripts.results.outputs import Instant, Output, show

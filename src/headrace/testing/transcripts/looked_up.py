@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from headrace.joins.declare import TableJoin
 from headrace.plan.graph import Graph
 from headrace.steps.base import Node
 from headrace.steps.endpoints.source import Source
 from headrace.steps.expressions import names_of
-from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import Latest
 from headrace.testing.transcripts.script import Line, Rows
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
 
+from headrace.joins.declare import TableJoin
 from headrace.plan.graph import Graph
 from headrace.steps.base import Ref
 from headrace.steps.facts import CHANGE
 from headrace.steps.rows.event_time import ClockTime
 from headrace.steps.stateful.aggregate import Aggregate
-from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.latest import Latest
 from headrace.steps.tables.retractions import has_retractions
 from headrace.testing.transcripts.results.outputs import Output, show

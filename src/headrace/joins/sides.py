@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DataType, NumericType, StructType
 
+from headrace.errors import PlanError, Problem
 from headrace.lowering.event_times import AHEAD
-from headrace.lowering.expressions import HIDDEN, POSITION, TIME, position_column, visible_columns
-from headrace.steps.facts import LATE_COLUMNS, late_columns
+from headrace.lowering.expressions import HIDDEN, POSITION, TIME, column, position_column, visible_columns
+from headrace.steps.facts import LATE_COLUMNS, duplicates, late_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+
+    from headrace.joins.declare import On, TwoInputs
 
 LEFT, RIGHT = "left", "right"
 SIDES = (LEFT, RIGHT)
@@ -83,3 +86,31 @@ def _fields(rows: DataFrame, side: str) -> dict[str, DataType]:
 def side_columns(rows: DataFrame, side: str) -> list[str]:
     """Return the names of the columns of one side of pairs."""
     return list(_fields(rows, side))
+
+
+def pair_columns(rows: DataFrame, node: TwoInputs, keys: On) -> dict[str, Column]:
+    """Return the result columns of pairs in the structs `left` and `right`.
+
+    A key column of `keys` has the value of the right row if there is no left one.
+
+    Raises:
+        PlanError: a column exists on both sides and the join has no `select`.
+    """
+    if node.select is not None:
+        return {name: column(item) for name, item in node.select}
+    left = side_columns(rows, LEFT)
+    names = node.result_columns(left, side_columns(rows, RIGHT)) or ()
+    if clash := duplicates(names):
+        raise PlanError(
+            [Problem(f"`{node.name}`", f"two columns are called `{clash[0]}`", node.duplicate_hint)]
+        )
+    partners = {key.lower(): other for key, other in keys}
+    return {
+        name: _left_column(name, partners.get(name.lower())) if name in left else F.col(f"{RIGHT}.`{name}`")
+        for name in names
+    }
+
+
+def _left_column(name: str, partner: str | None) -> Column:
+    own = F.col(f"{LEFT}.`{name}`")
+    return own if partner is None else F.coalesce(own, F.col(f"{RIGHT}.`{partner}`"))

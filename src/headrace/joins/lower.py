@@ -9,39 +9,57 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from headrace.errors import PlanError, Problem
-from headrace.lowering.counts import Counts
+from headrace.joins.declare import WINDOW, AsOfJoin, IntervalJoin, TableJoin, TwoInputs, WindowJoin
+from headrace.joins.sides import LEFT, RIGHT, key_names, late_rows, pack_sides, pair_columns
+from headrace.joins.tables import pack_table, table_join_output, table_join_step
+from headrace.lowering.dispatch import lower, select_output
 from headrace.lowering.expressions import TIME, column
-from headrace.lowering.joins.sides import LEFT, RIGHT, key_names, late_rows, pack_sides, side_columns
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
+from headrace.lowering.outputs import output_of, tagged_rows
 from headrace.spark.gateway import java_frame, kernel
+from headrace.steps.base import Ref
 from headrace.steps.expressions import Expression
-from headrace.steps.facts import Time, duplicates
-from headrace.steps.joins.as_of import AsOfJoin
-from headrace.steps.joins.interval import IntervalJoin
-from headrace.steps.joins.sides import On, TwoInputs
-from headrace.steps.joins.window_join import WINDOW, WindowJoin
+from headrace.steps.facts import Time
 from headrace.windows import Attached, Cumulating, Sliding
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from headrace.lowering.lowering import Lowering
 
 
-def join_streams(
-    left: DataFrame, right: DataFrame, node: TwoInputs, *, time: Time = "event", counts: Counts | None = None
-) -> DataFrame:
-    """Return the tagged rows of a join: `__output` is `main`, with a pair in `__main`, or `late`.
-
-    Args:
-        left: the left rows with `__ts timestamp` and, if arrival order is known, `__position`; a stream has a
-            watermark.
-        right: the right rows.
-        node: the join.
-        time: `clock` for ingestion and processing time, where the watermark is the clock.
-        counts: the row counters of a stream.
-    """
+@lower.register(TwoInputs)
+def _join(node: TwoInputs, lowering: Lowering) -> DataFrame:
+    left, right = lowering.frame(node.input), lowering.frame(node.other)
     frame = pack_inputs(left, right, node)
-    return run_keyed_step(frame, _step(frame, node, time), counts)
+    step = _step(frame, node, lowering.graph.facts(node.input).time)
+    return run_keyed_step(frame, step, lowering.count(node))
+
+
+@lower.register(TableJoin)
+def _table_join(node: TableJoin, lowering: Lowering) -> DataFrame:
+    left, right = (lowering.changes(ref) for ref in node.inputs)
+    facts = [lowering.graph.facts(ref) for ref in node.inputs]
+    frame = pack_table(left, right, node, cdc=facts[1].cdc)
+    return run_keyed_step(frame, table_join_step(frame, node, facts), lowering.count(node))
+
+
+@select_output.register(TwoInputs)
+def _join_output(node: TwoInputs, ref: Ref, raw: DataFrame) -> DataFrame:
+    """Return one output of a join, from the structs of its sides."""
+    rows = tagged_rows(ref, raw)
+    if ref.output:
+        return late_rows(rows)
+    added = [WINDOW] if isinstance(node, WindowJoin) else []
+    columns = pair_columns(rows, node, () if node.omits_right else node.key_pairs)
+    return rows.select(
+        *(item.alias(name) for name, item in columns.items()),
+        *(name for name in added if name not in columns),
+        F.col(TIME),
+    )
+
+
+@select_output.register(TableJoin)
+def _table_join_output(node: TableJoin, ref: Ref, raw: DataFrame) -> DataFrame:
+    return output_of(node, ref, raw) if ref.output else table_join_output(tagged_rows(ref, raw), node)
 
 
 def pack_inputs(left: DataFrame, right: DataFrame, node: TwoInputs) -> DataFrame:
@@ -86,50 +104,6 @@ def _condition(frame: DataFrame, where: Expression | None) -> Any:
         return None
     pairs = frame.sparkSession.createDataFrame([], frame.select(LEFT, RIGHT).schema)
     return java_frame(pairs.select(column(where).cast("boolean").alias("condition")))
-
-
-def join_output(rows: DataFrame, node: TwoInputs, output: str, where: str) -> DataFrame:
-    """Return one output of a join, from the structs of its sides.
-
-    Raises:
-        PlanError: a column exists on both sides and the join has no `select`.
-    """
-    if output == "late":
-        return late_rows(rows)
-    added = [WINDOW] if isinstance(node, WindowJoin) else []
-    keys = () if node.omits_right else node.key_pairs
-    columns = pair_columns(rows, node, keys, where)
-    return rows.select(
-        *(item.alias(name) for name, item in columns.items()),
-        *(name for name in added if name not in columns),
-        F.col(TIME),
-    )
-
-
-def pair_columns(rows: DataFrame, node: TwoInputs, keys: On, where: str) -> dict[str, Column]:
-    """Return the result columns of pairs in the structs `left` and `right`.
-
-    A key column of `keys` has the value of the right row if there is no left one.
-
-    Raises:
-        PlanError: a column exists on both sides and the join has no `select`.
-    """
-    if node.select is not None:
-        return {name: column(item) for name, item in node.select}
-    left = side_columns(rows, LEFT)
-    names = node.result_columns(left, side_columns(rows, RIGHT)) or ()
-    if clash := duplicates(names):
-        raise PlanError([Problem(where, f"two columns are called `{clash[0]}`", node.duplicate_hint)])
-    partners = {key.lower(): other for key, other in keys}
-    return {
-        name: _left_column(name, partners.get(name.lower())) if name in left else F.col(f"{RIGHT}.`{name}`")
-        for name in names
-    }
-
-
-def _left_column(name: str, partner: str | None) -> Column:
-    own = F.col(f"{LEFT}.`{name}`")
-    return own if partner is None else F.coalesce(own, F.col(f"{RIGHT}.`{partner}`"))
 
 
 def join_driver(left: DataFrame, right: DataFrame, node: TwoInputs) -> KeyedStepDriver:

@@ -14,36 +14,24 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import StructField, StructType
 
+from headrace.joins.declare import TableJoin, joined_time
+from headrace.joins.sides import LEFT, RIGHT, key_names, pair_columns
 from headrace.lowering.event_times import AHEAD
 from headrace.lowering.expressions import HIDDEN, POSITION, TIME, column
-from headrace.lowering.joins.joins import pair_columns
-from headrace.lowering.joins.sides import LEFT, RIGHT, key_names
-from headrace.lowering.keyed_steps import run_keyed_step
 from headrace.lowering.tables.changes import LABEL, is_changelog
 from headrace.lowering.tables.steps import CDC_DELETE, step_time, with_time
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.facts import CHANGE
-from headrace.steps.tables.join import joined_time
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from headrace.lowering.counts import Counts
     from headrace.steps.expressions import Expression
     from headrace.steps.facts import Facts
-    from headrace.steps.tables.join import TableJoin
 
 _ROW, _LABEL, _DELETED = "__right", "__right_change", "__deleted"
 _PREFIX = "__right_"
 """Prefix of the right columns, which may have the same names as left ones."""
-
-
-def join_table_rows(
-    left: DataFrame, right: DataFrame, node: TableJoin, facts: Sequence[Facts], *, counts: Counts
-) -> DataFrame:
-    """Return the tagged rows of a join with a table: `main`, and `late` at event time."""
-    frame = pack_table(left, right, node, cdc=facts[1].cdc)
-    return run_keyed_step(frame, table_join_step(frame, node, facts), counts)
 
 
 def table_join_step(frame: DataFrame, node: TableJoin, facts: Sequence[Facts]) -> Any:
@@ -121,7 +109,7 @@ def _labels(frame: DataFrame, *, cdc: bool) -> list[Column]:
     return [F.col(name) for name in (_DELETED, "__sequence") if name in frame.columns]
 
 
-def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame:
+def table_join_output(rows: DataFrame, node: TableJoin) -> DataFrame:
     """Return the results of a join.
 
     Raises:
@@ -139,5 +127,5 @@ def table_join_output(rows: DataFrame, node: TableJoin, where: str) -> DataFrame
     if node.omits_right and node.select is None:
         columns = {name: F.col(f"{LEFT}.`{name}`") for name in left}
     else:
-        columns = pair_columns(pairs, node, node.on if node.outer_right else (), where)
+        columns = pair_columns(pairs, node, node.on if node.outer_right else ())
     return pairs.select(*(item.alias(name) for name, item in columns.items()), *labels, TIME)

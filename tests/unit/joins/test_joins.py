@@ -10,10 +10,10 @@ import pytest
 
 from headrace import Pipeline, connect, patterns, triggers, windows, yaml
 from headrace.errors import HeadraceError, OptionError, PlanError
+from headrace.joins.declare import bounds_of
 from headrace.plan.queries import queries_of
 from headrace.plan.warnings import warnings_of
 from headrace.steps.base import Ref
-from headrace.steps.joins.bounds import bounds_of
 from headrace.streams.timed import TimedStream
 
 MINUTE = 60_000_000
@@ -53,7 +53,7 @@ def test_within_is_a_distance_or_bounds(within: Any, bounds: tuple[int, int]) ->
         ({"within": ("1 minute",)}, "expected a distance or two bounds"),
         ({"within": "soon"}, "expected a duration"),
         ({"on": []}, "expected the key columns"),
-        ({"how": "outer"}, "expected how to be inner or left or right or full or semi or anti"),
+        ({"how": "outer"}, "how: expected one of inner, left, right, full, semi, anti"),
         ({"select": {}}, "expected names and columns"),
     ],
 )

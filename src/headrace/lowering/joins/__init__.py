@@ -1,1 +1,0 @@
-"""Lowering of joins of streams to the kernel."""

@@ -1,1 +1,0 @@
-"""Steps with two inputs: joins of streams."""
