@@ -12,12 +12,12 @@ import pytest
 from headrace import Pipeline, connect, yaml
 from headrace.access import Access, restrict
 from headrace.errors import DocumentError
+from headrace.joins.declare import TableJoin
 from headrace.plan.graph import Graph
 from headrace.plan.validation import problems_of
 from headrace.statements import from_text
 from headrace.steps.base import Ref
 from headrace.steps.endpoints.source import Source
-from headrace.steps.tables.join import TableJoin
 from headrace.steps.tables.top_n import TopN
 
 SOURCES = """
