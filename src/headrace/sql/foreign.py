@@ -80,18 +80,18 @@ def _outer_clauses(query: str, tokens: Sequence[Token], words: Sequence[str]) ->
     depth = 0
     for token, word, after in zip(tokens, words, [*words[1:], ""], strict=False):
         depth += (word == "(") - (word == ")")
-        place = position_of(query, token.at)
         if depth == 0 and (word, after) == ("PARTITION", "BY"):
-            what = f"Spark SQL has no PARTITION BY outside of OVER, as at {place}"
+            what = f"Spark SQL has no PARTITION BY outside of OVER, as at {position_of(query, token.at)}"
             yield ExpressionFault(what, "use key_by(...) before a step with state; a sink has its own `key`")
         if depth == 0 and word == "INTO" and words[:1] in (["SELECT"], ["WITH"]):
             hint = 'remove INTO, and end the step with write("results", ...)'
-            yield ExpressionFault(f"a sql step writes no table, but INTO at {place} does", hint)
+            what = f"a sql step writes no table, but INTO at {position_of(query, token.at)} does"
+            yield ExpressionFault(what, hint)
 
 
 def _find(words: Sequence[str], form: str) -> int | None:
     parts = form.split()
     for at in range(len(words) - len(parts) + 1):
-        if all(part in ("?", word) for part, word in zip(parts, words[at:], strict=False)):
+        if all(part in ("?", word) for part, word in zip(parts, words[at : at + len(parts)], strict=True)):
             return at
     return None
