@@ -231,6 +231,7 @@ class Items:
         self.statuses: list[int] = []
         self.queries: list[dict[str, list[str]]] = []
         self.failing = 0
+        self.redirect = ""
         items = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -253,9 +254,13 @@ class Items:
             status, self.failing = 503, self.failing - 1
         elif request.headers.get("If-None-Match") == etag:
             status = 304
+        elif self.redirect and request.path.startswith("/items"):
+            status = 302
         self.statuses.append(status)
         self.queries.append(query)
         request.send_response(status)
+        if status == 302:
+            request.send_header("Location", self.redirect)
         request.send_header("ETag", etag)
         request.send_header("Content-Length", str(len(body) if status == 200 else 0))
         request.end_headers()
@@ -306,6 +311,22 @@ def test_unavailable_server_is_retried_and_a_refusal_ends_the_run(items: Items, 
     wait_until(lambda: log.failed)
     receiver.stop()
     with pytest.raises(SourceError, match=r"/items/x: the answer has no field `data`(.|\n)*set `items`"):
+        log.plan(0, 1)
+    log.close()
+
+
+def test_redirects_are_followed_on_the_same_host_only(items: Items, tmp_path: Path) -> None:
+    items.rows, items.redirect = [{"id": 1}], "/other"
+    with polling(items, tmp_path) as log:
+        wait_until(lambda: log.end == 1)
+    items.redirect = items.url.replace("127.0.0.1", "localhost").replace("/items", "/other")
+    source = connect.http(poll=items.url, headers={"X-Key": "secret"})
+    receiver = PullReceiver(source, ReadContext("p", "tx", None, None, str(tmp_path / "other")))
+    log = WriteAheadLog(tmp_path / "other" / "log")
+    receiver.start(log)
+    wait_until(lambda: log.failed)
+    receiver.stop()
+    with pytest.raises(SourceError, match="answers 302 and redirects to another host, localhost"):
         log.plan(0, 1)
     log.close()
 

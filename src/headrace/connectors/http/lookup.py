@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from headrace.connectors.http.bodies import BodyError, find_items, split_body
 from headrace.connectors.lookups import Key, LookupContext, Values
 from headrace.connectors.network.lookup_values import cast_expressions, check_key_template, json_text
-from headrace.connectors.network.requests import is_temporary, token_header
+from headrace.connectors.network.requests import is_temporary, open_client, token_header
 from headrace.connectors.options import seconds_of
 from headrace.connectors.retry import retry
 from headrace.connectors.templates import template_columns, template_format
@@ -55,9 +55,8 @@ class HttpTable:
     def translate_error(self, error: Exception) -> tuple[str, str] | None:
         match error:
             case httpx.HTTPStatusError():
-                answer = error.response
                 hint = "check the address, the token and the headers"
-                return f"{error.request.url} answers {answer.status_code} {answer.reason_phrase}", hint
+                return f"{error.request.url} {error}", hint
             case httpx.RequestError():
                 what = str(error) or type(error).__name__
                 return f"{error.request.url} does not answer: {what}", "start the server"
@@ -77,7 +76,7 @@ class HttpKeyReader:
     def __init__(self, table: HttpTable) -> None:
         self._table = table
         self._address = template_format(table.template, table.on).format
-        self._client = httpx.Client(headers=table.headers, timeout=table.timeout, follow_redirects=True)
+        self._client = open_client(table.headers, table.timeout)
         self._pool = ThreadPoolExecutor(table.concurrency, thread_name_prefix="headrace-lookup")
 
     def rows(self, keys: Sequence[Key]) -> Mapping[Key, Sequence[Values]]:
@@ -103,7 +102,10 @@ class HttpKeyReader:
 
     def _request(self, address: str) -> httpx.Response:
         response = self._client.get(address)
-        return response if response.status_code in _NO_ROW else response.raise_for_status()
+        if response.status_code in _NO_ROW or response.is_success:
+            return response
+        what = f"answers {response.status_code} {response.reason_phrase}"
+        raise httpx.HTTPStatusError(what, request=response.request, response=response)
 
 
 def http_table(options: Http, context: LookupContext) -> HttpTable:

@@ -15,7 +15,7 @@ import httpx
 from headrace.connectors.base import ReadContext
 from headrace.connectors.durable_files import read_json, write_json
 from headrace.connectors.http.bodies import BodyError, body_encoding, find_items, split_body
-from headrace.connectors.network.requests import is_temporary, token_header
+from headrace.connectors.network.requests import is_temporary, open_client, token_header
 from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, LogFullError, Message, MessageTooLargeError
 from headrace.errors import SourceError
@@ -50,7 +50,7 @@ class PullReceiver:
         self._thread: threading.Thread | None = None
         headers = {**options.headers, **token_header(options.token)}
         timeout = seconds_of(options.timeout)
-        self._client = httpx.Client(headers=headers, timeout=timeout, follow_redirects=True)
+        self._client = open_client(headers, timeout)
 
     def start(self, log: WriteAheadLog) -> None:
         self._thread = threading.Thread(target=self._work, args=(log,), name="headrace-poll", daemon=True)
@@ -117,6 +117,8 @@ class PullReceiver:
                     return response
                 problem = f"answers {response.status_code} {response.reason_phrase}"
                 final = not is_temporary(response.status_code)
+            except httpx.HTTPStatusError as error:
+                problem, final = str(error), True
             except httpx.HTTPError as error:
                 problem, final = f"does not answer: {error or type(error).__name__}", False
             if final or time.monotonic() + backoff > deadline:

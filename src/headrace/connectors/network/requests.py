@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from pydantic import SecretStr
+
+if TYPE_CHECKING:
+    import httpx
 
 _TEMPORARY = (408, 425, 429)
 _NOT_IMPLEMENTED = 501
@@ -20,3 +26,28 @@ def is_temporary(status: int) -> bool:
     (True, True, False, False)
     """
     return status in _TEMPORARY or (status >= 500 and status != _NOT_IMPLEMENTED)
+
+
+def open_client(headers: Mapping[str, str], timeout: float) -> httpx.Client:
+    """Return a client that follows redirects to the same host only.
+
+    The headers of a request may hold a token, and a service decides which hosts a document may name.
+    """
+    import httpx
+
+    return httpx.Client(
+        headers=headers,
+        timeout=timeout,
+        follow_redirects=True,
+        event_hooks={"response": [_refuse_other_host]},
+    )
+
+
+def _refuse_other_host(response: httpx.Response) -> None:
+    import httpx
+
+    if response.has_redirect_location:
+        target = response.request.url.join(response.headers["location"])
+        if target.host != response.request.url.host:
+            what = f"answers {response.status_code} and redirects to another host, {target.host}"
+            raise httpx.HTTPStatusError(what, request=response.request, response=response)
