@@ -35,6 +35,10 @@ _GRAMMAR = frozenset(["dateadd", "date_diff", "timediff", "timestampadd", "times
 """Functions of Spark's grammar that its function registry does not list."""
 
 
+_CLAUSES = ("from_", "joins", "where", "group", "having", "qualify", "order", "limit", "offset")
+"""Clauses of a query, by their names in sqlglot, that an expression cannot have."""
+
+
 @dataclass(frozen=True)
 class ExpressionFault:
     """An error in an expression: the problem and a hint."""
@@ -169,7 +173,7 @@ def parse_expression(text: str) -> exp.Expr | ExpressionFault | None:
     try:
         tokens = spark.tokenize(f"select {text}")
         check_size(len(tokens))
-        return parse_tokens(tokens, f"select {text}")[0]
+        tree = parse_tokens(tokens, f"select {text}")[0]
     except SqlglotError as error:
         if _NOT_PARSED.search(text):
             return None
@@ -179,6 +183,16 @@ def parse_expression(text: str) -> exp.Expr | ExpressionFault | None:
         position = f" at column {column}" if column else ""
         what = f"syntax error in `{text}`: {reason}{position}"
         return ExpressionFault(what, _hint_of_syntax(text), column=column)
+    end = next((token for token in tokens if token.token_type.name == "SEMICOLON"), None)
+    if end is not None:
+        column = end.start - len("select ") + 1
+        what = f"syntax error in `{text}`: expected one expression, got `;` at column {column}"
+        return ExpressionFault(what, column=column)
+    clause = next((clause for clause in _CLAUSES if tree.args.get(clause)), None)
+    if clause is not None:
+        word = clause.strip("_s").upper()
+        return ExpressionFault(f"syntax error in `{text}`: expected one expression, got a clause {word}")
+    return tree
 
 
 def _hint_of_syntax(text: str) -> str:

@@ -42,6 +42,21 @@ def test_valid_expression_has_no_fault(text: str) -> None:
         ("summ(amount)", "unknown function `summ`", "did you mean `sum`?"),
         ("(amount + 1", "syntax error in `(amount + 1`", "1 opening and 0 closing parentheses"),
         ("amount >", "syntax error in `amount >`", ""),
+        (
+            "amount > 1; drop table tx",
+            "syntax error in `amount > 1; drop table tx`: expected one expression, got `;` at column 11",
+            "",
+        ),
+        (
+            "amount > 1 limit 3",
+            "syntax error in `amount > 1 limit 3`: expected one expression, got a clause LIMIT",
+            "",
+        ),
+        (
+            "amount from tx",
+            "syntax error in `amount from tx`: expected one expression, got a clause FROM",
+            "",
+        ),
     ],
 )
 def test_fault_names_the_problem_and_a_hint(text: str, problem: str, hint: str) -> None:
