@@ -78,7 +78,7 @@ def maps(spark: SparkSession, place: Path, options: argparse.Namespace) -> list[
 
     by_column: Any = F.udf(score, "double", useArrow=True)
     by_struct: Any = F.udf(by_row, MADE, useArrow=True)
-    return _compare(
+    return compare_steps(
         spark,
         place,
         options,
@@ -105,7 +105,7 @@ def batches(spark: SparkSession, place: Path, options: argparse.Namespace) -> li
             yield pyarrow.RecordBatch.from_arrays(arrays, names=["id", "score"])
 
     mapper: Any = by_batches
-    return _compare(
+    return compare_steps(
         spark,
         place,
         options,
@@ -160,7 +160,7 @@ def processors(spark: SparkSession, place: Path, options: argparse.Namespace) ->
         grouped = rows.groupBy("k")
         return grouped.transformWithState(SparkMeans(), MADE, "Append", "None")  # type: ignore[no-any-return]
 
-    return _compare(
+    return compare_steps(
         spark,
         place,
         options,
@@ -220,7 +220,7 @@ def _in_memory(spark: SparkSession, source: Path) -> list[tuple[str, tuple[int, 
     return _rows[source]
 
 
-def _compare(
+def compare_steps(
     spark: SparkSession,
     place: Path,
     options: argparse.Namespace,
@@ -228,9 +228,13 @@ def _compare(
     kind: str,
     by_hand: dict[str, Step],
     ours: Step,
+    processor: Step | None = None,
     others: dict[str, Callable[[], float]] | None = None,
 ) -> list[Measured]:
-    """Measure a step through Spark by hand and through Headrace; the sums of the results must be equal."""
+    """Measure a step through Spark by hand and through Headrace; the sums of the results must be equal.
+
+    `processor` is the same step as a processor of Headrace in Python.
+    """
     source = place / "rows"
     if not source.exists():
         write_input(spark, source, options.rows)
@@ -242,9 +246,13 @@ def _compare(
     def in_spark(step: Step) -> Callable[[], float]:
         return lambda: _sum(spark, _run_by_hand(spark, source, place / uuid4().hex, step))
 
+    def in_headrace(step: Step) -> Callable[[], float]:
+        return lambda: _sum(spark, _run_ours(source, place / uuid4().hex, step))
+
     contenders = {
         **{name: in_spark(step) for name, step in by_hand.items()},
-        "Headrace": lambda: _sum(spark, _run_ours(source, place / uuid4().hex, ours)),
+        **({} if processor is None else {"processor in Python": in_headrace(processor)}),
+        "Headrace": in_headrace(ours),
         **(others or {}),
     }
     for prepare in others or {}:

@@ -151,7 +151,7 @@ MUTANTS = (
     Mutant("messages are acknowledged once they are durable", _acknowledge_early),
     Mutant("redelivered messages are recognised", _attribute(MessageIds, "__contains__", lambda self, identity: False)),
     Mutant("ids of removed messages are stored", _attribute(MessageIds, "store", lambda self, *arguments, **options: None)),
-    Mutant("a removal of segments is recorded first", _attribute(WriteAheadLog, "_remove", _remove_before_recording), 7984),
+    Mutant("a removal of segments is recorded first", _attribute(WriteAheadLog, "_remove", _remove_before_recording), 9926),
     Mutant("counters of the log are written durably", _attribute(durable_files, "write_durably", _write_without_sync)),
     Mutant("names of files are synced", _without_syncs_of_names),
 )  # fmt: skip
