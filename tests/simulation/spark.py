@@ -113,7 +113,6 @@ class Counter:
 class Lowering:
     """Where the product expects its `Lowering`: every sink writes the rows of the batch."""
 
-    persists_results = False
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
@@ -123,6 +122,8 @@ class Lowering:
 
     def with_frames(self, frames: object) -> Lowering:
         return self
+
+    def share(self, outputs: object, functions: object) -> None: ...
 
     def release(self) -> None: ...
 

@@ -11,7 +11,8 @@ with several outputs `__output` with one struct for each (`__main`, `__late`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, ParseException
@@ -70,8 +71,8 @@ class Lowering:
         """The row counters of each stateful step of the kernel."""
         self.rules: dict[str, RuleStep] = {}
         """The steps that read their patterns from a table."""
-        self.persists_results = False
-        """True to persist the results of functions, because several sinks of an epoch read them."""
+        self._shared: set[str] = set()
+        """The functions whose results are persisted, because an epoch reads them several times."""
         self._persisted: list[DataFrame] = []
         self.sets_event_time = True
         """False below a step that sets the time of a clock: Spark accepts one watermark in a query."""
@@ -86,7 +87,7 @@ class Lowering:
         other = Lowering(
             self.spark, self.graph, self.inputs, raw=self._raw, frames=known, on_output=self._on_output
         )
-        other.persists_results, other._persisted = self.persists_results, self._persisted
+        other._shared, other._persisted = self._shared, self._persisted
         return other
 
     def without_event_time(self) -> Lowering:
@@ -95,7 +96,7 @@ class Lowering:
         other = Lowering(
             self.spark, self.graph, self.inputs, raw=raw, frames=frames, on_output=self._on_output
         )
-        other.persists_results, other._persisted = self.persists_results, self._persisted
+        other._shared, other._persisted = self._shared, self._persisted
         other.sets_event_time = False
         return other
 
@@ -134,9 +135,23 @@ class Lowering:
         if step not in self._raw:
             load_lowering(type(self.graph[step]))
             frame = self._named(step, lambda: lower(self.graph[step], self))
-            reused = self.persists_results and isinstance(self.graph[step], WorkerStep)
-            self._raw[step] = self._persist(frame) if reused else frame
+            self._raw[step] = self._persist(frame) if step in self._shared else frame
         return self._raw[step]
+
+    def share(self, outputs: Iterable[Ref], functions: Collection[Ref]) -> None:
+        """Persist the functions that an epoch would call again for another of its outputs.
+
+        Functions that no output reads are read once, for their dead letters.
+        """
+        readers = Counter(ref.step for ref in outputs)
+        for node in reversed(list(self.graph)):  # after the steps that read it
+            if not readers[node.name] and Ref(node.name) in functions:
+                readers[node.name] = 1
+            if readers[node.name] > 1 and isinstance(node, WorkerStep):
+                self._shared.add(node.name)
+            times = 1 if node.name in self._shared else readers[node.name]
+            for ref in node.inputs:
+                readers[ref.step] += times
 
     def _persist(self, frame: DataFrame) -> DataFrame:
         """Persist the rows of an epoch, so that user code is called once per row even with several sinks."""

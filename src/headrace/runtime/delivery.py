@@ -188,7 +188,7 @@ class Delivery:
         if not of_rows:
             consume(batch)
         lowering = self._lowering = self.lower_batch(batch)
-        lowering.persists_results = len(of_rows) + len(self.functions) > 1
+        lowering.share([sink.ref for sink in self.sinks if not sink.of_dead_letters], self.functions)
         self._count_again(lowering, epoch)
         staged: list[tuple[SinkBinding, Staged]] = []
         passed: dict[Ref, RowCounter] = {}
