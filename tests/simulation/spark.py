@@ -113,7 +113,6 @@ class Counter:
 class Lowering:
     """Where the product expects its `Lowering`: every sink writes the rows of the batch."""
 
-
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
 

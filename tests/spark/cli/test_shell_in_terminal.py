@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,11 @@ def add(directory: Path, name: str, price: int) -> None:
     hidden.rename(directory / "in" / f"{name}.json")
 
 
+def shown(text: str) -> str:
+    """Return the expression of a text, whose parts the terminal may draw one after the other."""
+    return r"(?:\x1b\[[?\d;]*[a-zA-Z])*".join(map(re.escape, text))
+
+
 def test_shell_completes_updates_a_result_and_survives_ctrl_c(
     terminal: pexpect.spawn[str], tmp_path: Path
 ) -> None:
@@ -56,7 +62,7 @@ def test_shell_completes_updates_a_result_and_survives_ctrl_c(
     terminal.expect("sql>")
 
     terminal.send("SELECT auction, tot\t")
-    terminal.expect("total")
+    terminal.expect(shown("total"))
     terminal.send(" FROM totals;\r")
     terminal.expect(r"1007 .*\b5\b")
     add(tmp_path, "second", 31)
@@ -69,7 +75,7 @@ def test_shell_completes_updates_a_result_and_survives_ctrl_c(
     terminal.expect("sql>")
 
     terminal.send(KEY_UP * 2)
-    terminal.expect("SELECT auction, total FROM totals;")
+    terminal.expect(shown("SELECT auction, total FROM totals;"))
     terminal.sendintr()  # clears the input
     terminal.send("\\quit\r")
     terminal.expect(pexpect.EOF)
