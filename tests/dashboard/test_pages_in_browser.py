@@ -15,6 +15,7 @@ from headrace.dashboard.feeds.base import AlertView, ChartData, JobView
 from headrace.jobs.security.principals import Principal, Role
 from tests.dashboard.conftest import TIMEOUT_MS, OpenPage, serve_feed
 from tests.dashboard.simulated import SimulatedFeed
+from tests.support.waiting import wait_until
 
 JOB = "/jobs/a1f3c90b77d2"
 PAGES = (
@@ -447,10 +448,10 @@ def test_pattern_has_a_form(simulated_url: str, open_page: OpenPage) -> None:
     form.get_by_label("Condition of step 3").fill("value = 5")
     form.get_by_label("Condition of step 3").press("Enter")
     expect(form.get_by_label("Name of step 4")).to_be_visible()
+    wait_until(lambda: "calm: {not_followed_by: value = 5}" in document(page))
     text = document(page)
     assert "low: value < 1" in text
     assert "high: {next: value > 9, times: 2}" in text
-    assert "calm: {not_followed_by: value = 5}" in text
 
 
 def test_nodes_are_moved_and_keep_their_place(simulated_url: str, open_page: OpenPage) -> None:
