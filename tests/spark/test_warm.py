@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.support.waiting import wait_until
 
+from headrace.jobs.process import start_time
 from headrace.spark.warm import places
 
 PROGRAM = """
@@ -80,7 +81,7 @@ def test_runs_share_a_jvm_and_nothing_else_and_a_killed_run_replaces_it(place: P
     assert other["jvm"] != first["jvm"]
     os.kill(endless.pid, signal.SIGKILL)
     endless.wait()
-    wait_until(lambda: not Path(f"/proc/{first['jvm']}").exists())
+    wait_until(lambda: start_time(first["jvm"]) is None)
     wait_until(socket.exists)
     third = run(place, "third")
     assert third["jvm"] not in (first["jvm"], other["jvm"])
