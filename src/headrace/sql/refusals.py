@@ -43,7 +43,7 @@ def refused_forms(query: str, shape: QueryShape) -> Iterator[ExpressionFault]:
     subqueries = list(_check_subqueries(shape, at))
     yield from subqueries
     if not subqueries:
-        yield from _check_groups(shape, at)
+        yield from _check_sessions(shape, at)
         yield from _check_joins(shape, at)
 
 
@@ -165,8 +165,8 @@ def _check_inputs(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
             )
 
 
-def _check_groups(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
-    """Yield the keys of GROUP BY that stand elsewhere."""
+def _check_sessions(shape: QueryShape, at: Place) -> Iterator[ExpressionFault]:
+    """Yield windows of sessions outside of GROUP BY."""
     if any(_is_session(node) for node in shape.tree.walk()):
         hint = "write `group by session_window(...)`"
         yield ExpressionFault(f"{at('SESSION_WINDOW')} is not a key of GROUP BY", hint)
