@@ -9,7 +9,7 @@ _WORDS = (
     (r"\btimestamp\s*(?:\(\s*\d\s*\))?\s+with\s+(?:local\s+)?time\s+zone\b", "TIMESTAMP"),
     (r"\b(timestamp(?:_ltz|_ntz)?)\s*\(\s*\d\s*\)", r"\1"),
     (r"\btimestamp\s+without\s+time\s+zone\b", "TIMESTAMP"),
-    (r"\b(?:char(?:acter)?\s+varying|varchar|char|character)\b(?:\s*\(\s*\d+\s*\))?(?!\s*:)", "STRING"),
+    (r"\b(?:(?:char|character)\s+varying|varchar|char|character)\b(?:\s*\(\s*\d+\s*\))?(?!\s*:)", "STRING"),
     (r"\b(?:bytes|varbinary|binary)\b(?:\s*\(\s*\d+\s*\))?(?!\s*:)", "BINARY"),
     (r"\bdouble\s+precision\b", "DOUBLE"),
     (r"\b(?:numeric|dec)\b(?=\s*(?:\(|$|[,>]))", "DECIMAL"),
