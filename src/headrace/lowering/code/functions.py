@@ -25,7 +25,7 @@ from headrace.lowering.expressions import HIDDEN, POSITION, drop_hidden, hidden_
 from headrace.schemas.datatypes import quote_name
 from headrace.spark.arrow import arrow_schema
 from headrace.spark.gateway import java_column, java_frame, java_session, kernel
-from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep, WorkerStep
+from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep, Map, WorkerStep
 from headrace.steps.rows.event_time import EventTime
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def apply_function(
     declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
     columns: StructType = drop_hidden(frame).schema if declared is None else declared
     call = _call(frame.sparkSession, node, arrow_schema(columns), time_column)
+    if call.arguments:
+        columns = StructType([*drop_hidden(frame).schema, *columns])
     return run_calls(frame, call, columns, where, ordered=ordered)
 
 
@@ -80,7 +82,7 @@ def run_calls(
 
     Args:
         frame: the input; hidden columns are kept.
-        call: the calls; its output is the Arrow schema of `columns`.
+        call: the calls; its output is the Arrow schema of `columns`, or of those that it adds.
         columns: the columns that the calls return.
         where: the location of the step, for errors.
         ordered: True if a later step uses the position of the rows.
@@ -147,6 +149,7 @@ def _call(
         None if node.timeout is None else node.timeout / 1_000_000,
         user_paths(target),
         totals_of(spark, node.name, target),
+        node.arguments if isinstance(node, Map) else (),
     )
 
 
