@@ -20,7 +20,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -107,6 +107,15 @@ def read_json(file: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     return content
+
+
+def totals_of(tick: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the totals of the last tick of a run, which the next run continues.
+
+    >>> totals_of({"metrics": {"rows_in": 1}, "steps": {}, "lag_by_partition": {}})
+    {'metrics': {'rows_in': 1}, 'steps': {}}
+    """
+    return {"metrics": tick.get("metrics", {}), "steps": tick.get("steps", {})}
 
 
 def _try_lock(descriptor: int) -> bool:
