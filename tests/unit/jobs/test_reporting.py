@@ -30,8 +30,15 @@ def test_counts_of_sinks_are_those_of_the_job_until_a_new_attempt_reports(
     reporter: Reporter, tmp_path: Path
 ) -> None:
     steps = {"table": {"rows_in": 86, "rows_out": 86}}
-    tick = {"metrics": {"rows_in": 600, "rows_out": 86}, "steps": steps, "lag_by_partition": {"0": 5}}
+    metrics = {"rows_in": 600, "rows_out": 86, "rate_in": 20.0, "latency_ms": {"p99": 900}}
+    tick = {
+        "metrics": metrics,
+        "steps": {"table": {**steps["table"], "rate_out": 3.0}},
+        "lag_by_partition": {"0": 5},
+    }
     write_json(JobDirectory(tmp_path / JOB.id).attempt(1).status, tick)
     snapshot = reporter.snapshot(replace(JOB, attempts=2))
     assert (snapshot["metrics"]["rows_out"], snapshot["steps"]) == (86, steps)
     assert "lag_by_partition" not in snapshot
+    assert "rate_in" not in snapshot["metrics"]  # a chart has a gap until the new attempt measures
+    assert snapshot["metrics"]["latency_ms"]["p99"] is None
