@@ -121,6 +121,7 @@ class Driver:
         ticks = TickBuilder(graph, self._last_tick())
         with start(graph, options, lambda phase: self._report({"phase": phase})) as handle:
             on_start()
+            self._epochs.begin_run()
             answers = Answers(self._job, graph, options, handle)
             self._watch(handle, ticks, answers, draining=options.until == "drained")
             self._report(ticks.build(handle.status()))
