@@ -65,9 +65,9 @@ private[decode] final class FlatJson private (schema: StructType, perUnit: Long)
 
   private def isAt(record: Array[Byte], name: Array[Byte]): Boolean = {
     val end = at + name.length
-    val found = end <= record.length && Arrays.equals(record, at, end, name, 0, name.length)
-    if (found) at = end
-    found
+    val matches = end <= record.length && Arrays.equals(record, at, end, name, 0, name.length)
+    if (matches) at = end
+    matches
   }
 
   /** Reads a value into a column, or skips it. */
@@ -183,9 +183,9 @@ private[decode] final class FlatJson private (schema: StructType, perUnit: Long)
   private def isBlank(b: Byte): Boolean = b == ' ' || b == '\n' || b == '\r' || b == '\t'
 
   private def accept(record: Array[Byte], b: Char): Boolean = {
-    val found = peek(record) == b
-    if (found) at += 1
-    found
+    val matches = peek(record) == b
+    if (matches) at += 1
+    matches
   }
 
   /** Skips blanks and returns the next byte. */
