@@ -59,8 +59,7 @@ def main() -> None:
             kind="detect",
             by_hand={},
             ours=lambda rows: (
-                rows.processing_time()
-                .key_by("k")
+                rows.key_by("k")
                 .detect("step", rule, on="amount", warm_up=WARM_UP, order="arrival")
                 .select("id", "low", "high", "anomalous", score="expected")
             ),

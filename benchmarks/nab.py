@@ -116,8 +116,8 @@ def detect(rows: Sequence[Row], detector: Detector) -> list[float]:
             csv.writer(file).writerows((n, row.file, row.ts, row.value) for n, row in enumerate(rows))
         pipeline = Pipeline("nab")
         source = connect.files(path=str(directory / "rows"))
-        schema = "n bigint, file string, ts timestamp, value double"
-        series = pipeline.read("series", source, format="csv", schema=schema).event_time("ts")
+        schema = "n bigint, file string, ts string, value double"
+        series = pipeline.read("series", source, format="csv", schema=schema)
         results = series.key_by("file").detect("results", detector, on="value", order="arrival")
         sink = connect.files(path=str(directory / "out"), format="json")
         results.select("n", "score").write("out", sink)

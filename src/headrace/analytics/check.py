@@ -21,9 +21,16 @@ def check_detect(node: Detect, plan: Plan) -> Iterator[Finding]:
     detector = node.options.detector
     yield from check_expressions(detector.columns, plan.facts(node.input).columns, "detect")
     yield from _check_columns(detector, ())
-    if node.options.order == "arrival" and any(isinstance(part, Missing) for part in detector.parts()):
+    if node.options.order != "arrival":
+        return
+    if any(isinstance(part, Missing) for part in detector.parts()):
         hint = 'remove order="arrival"; the watermark shows that a row is missing'
         yield Finding("`missing` needs rows in event-time order", hint, _KEYS)
+    elif not plan.facts(node.input).timed:
+        for part in detector.parts():
+            if part.reads_time:
+                hint = "add event_time(column), ingestion_time() or processing_time() before"
+                yield Finding(f"`{part.kind}` needs rows with time", hint, _KEYS)
 
 
 def _check_columns(detector: Detector, default: tuple[str, ...]) -> Iterator[Finding]:

@@ -73,8 +73,13 @@ class DetectOptions(KindKeys):
 class InOrderNode(KeyedNode):
     """A step that processes the rows of each key in order, and sends late rows to `.late`."""
 
-    needs_time = True
     duplicate_hint: ClassVar[str] = "rename the column before the step, which adds it"
+    reads_time: ClassVar[bool] = False
+    """True if its rows need a time also in arrival order."""
+
+    @property
+    def needs_time(self) -> bool:
+        return self.reads_time or self.order == "event_time"
 
     @property
     def order(self) -> Order:
@@ -121,6 +126,7 @@ class Detect(StepNode, InOrderNode):
     """Compares each row of a key with the earlier ones."""
 
     verb: ClassVar[str] = "detect"
+    time_hint: ClassVar[str] = 'set order="arrival", or '
     is_explained: ClassVar[bool] = True
     key: ClassVar[str] = "detect"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
@@ -190,6 +196,7 @@ class Smooth(StepNode, InOrderNode):
     """Adds a column without the noise of another."""
 
     verb: ClassVar[str] = "smooth"
+    time_hint: ClassVar[str] = 'set order="arrival", or '
     key: ClassVar[str] = "smooth"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
         "Analytics", "Smooth", {"key_by": None, "smooth": {"median": {}}}
@@ -264,6 +271,7 @@ class AlertRows(StepNode, InOrderNode):
     """Makes one row of each change of a key between firing and resolved."""
 
     verb: ClassVar[str] = "alert"
+    reads_time: ClassVar[bool] = True
     key: ClassVar[str] = "alert"
     palette: ClassVar[PaletteEntry] = PaletteEntry(
         "Analytics", "Alert", {"key_by": None, "alert": {"when": None}}

@@ -50,6 +50,11 @@ class Detector(Choice):
     """The state of a key."""
 
     @property
+    def reads_time(self) -> bool:
+        """True if it measures time, so that rows without time have no verdict."""
+        return False
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns, or expressions, that it compares."""
         return tuple(getattr(self, "on", None) or ())
@@ -101,6 +106,10 @@ class Threshold(Detector):
     keeps: ClassVar[str] = "the time when it left the limits"
 
     @property
+    def reads_time(self) -> bool:
+        return self.duration > 0
+
+    @property
     def reach(self) -> int | None:
         return 0
 
@@ -130,6 +139,10 @@ class RateOfChange(Detector):
     keeps: ClassVar[str] = "the last value"
 
     @property
+    def reads_time(self) -> bool:
+        return True
+
+    @property
     def reach(self) -> int | None:
         return 1
 
@@ -144,6 +157,10 @@ class Missing(Detector):
     short: ClassVar[str] = "duration"
     max_columns: ClassVar[int] = 0
     keeps: ClassVar[str] = "the last row"
+
+    @property
+    def reads_time(self) -> bool:
+        return True
 
     @property
     def reach(self) -> int | None:
@@ -238,6 +255,10 @@ class Seasonal(Detector):
     """The weight of a row in the profile of its hour."""
     min_rows: Annotated[int, Ge(2)] = 10
     """An hour with fewer rows has no result."""
+
+    @property
+    def reads_time(self) -> bool:
+        return True
 
     def kept(self) -> str:
         """Describe the state of a key."""

@@ -16,6 +16,7 @@ from headrace.debugging.verdicts import format_moment, plain_rows
 from headrace.lowering.dispatch import select_output
 from headrace.lowering.expressions import POSITION, TIME, add_keys, drop_hidden
 from headrace.lowering.outputs import output_of as output_of  # registers the selection of outputs
+from headrace.lowering.tables.steps import with_time
 from headrace.steps.base import Ref
 
 if TYPE_CHECKING:
@@ -25,12 +26,17 @@ if TYPE_CHECKING:
 @explain_rows.register(Detect)
 def _explain_rows(node: Detect, taken: DataFrame, watermark: str, last: int) -> VerdictReport:
     ready, keys = add_keys(taken, node.keys)
-    results = select_output(node, Ref(node.name), annotate_rows(ready, keys, node))
+    time = "event" if TIME in taken.columns else "none"
+    results = select_output(node, Ref(node.name), annotate_rows(ready, keys, node, time=time))
     mark = F.lit(watermark).cast("timestamp")  # a batch ends, and then every key is missing
     results = results.where(F.col(TIME) < mark) if node.order == "event_time" else results
-    arrival = node.order == "arrival" and POSITION in taken.columns
+    arrival = node.order == "arrival" and (POSITION in taken.columns or time == "none")
     times = [
-        row[0] for row in taken.orderBy(POSITION if arrival else TIME).select(format_moment(TIME)).collect()
+        row[0]
+        for row in with_time(taken)
+        .orderBy(POSITION if arrival and POSITION in taken.columns else TIME)
+        .select(format_moment(TIME))
+        .collect()
     ]
     # In arrival order the rows of the one key stay in the order in which the batch has processed them.
     ordered = results if arrival else results.orderBy(TIME)
@@ -50,6 +56,6 @@ def _explain_rows(node: Detect, taken: DataFrame, watermark: str, last: int) -> 
             "warm_up": number < learned,
             "of": detector.phrase(),
         }
-        based_on |= {"from": earlier[0], "to": earlier[-1]} if earlier else {}
+        based_on |= {"from": earlier[0], "to": earlier[-1]} if earlier and earlier[0] else {}
         shown.append({**item, "row": values, "result": result, "based_on": based_on})
     return VerdictReport(taken=len(times), rows=tuple(shown))

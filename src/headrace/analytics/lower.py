@@ -18,8 +18,9 @@ from headrace.analytics.declare import AlertRows, Detect, DetectOptions, InOrder
 from headrace.analytics.detectors import Detector, Ensemble
 from headrace.analytics.expectations import check_rules as check_rules  # registers the lowering of Expect
 from headrace.lowering.dispatch import lower
-from headrace.lowering.expressions import HIDDEN, add_keys, spelled_name
+from headrace.lowering.expressions import HIDDEN, TIME, add_keys, spelled_name
 from headrace.lowering.keyed_steps import KeyedStepDriver, run_keyed_step
+from headrace.lowering.tables.steps import step_time, with_time
 from headrace.schemas.datatypes import quote_name
 from headrace.spark.gateway import java_frame, kernel
 
@@ -28,13 +29,12 @@ if TYPE_CHECKING:
 
     from headrace.lowering.counts import Counts
     from headrace.lowering.lowering import Lowering
-    from headrace.steps.facts import Time
 
 
 @lower.register(InOrderNode)
 def _in_order(node: InOrderNode, lowering: Lowering) -> DataFrame:
     frame, keys = add_keys(lowering.frame(node.input), node.keys)
-    time = lowering.graph.facts(node.input).time
+    time = step_time(lowering.graph.facts(node.input))
     return annotate_rows(frame, keys, node, time=time, counts=lowering.count(node))
 
 
@@ -43,7 +43,7 @@ def annotate_rows(
     keys: Sequence[str],
     node: InOrderNode,
     *,
-    time: Time = "event",
+    time: str = "event",
     counts: Counts | None = None,
 ) -> DataFrame:
     """Return the tagged rows of a step: rows with its columns in `main`, late rows in `late`.
@@ -52,7 +52,8 @@ def annotate_rows(
         frame: the input, as for `run_keyed_step`; a stream has a watermark, unless `time` is the clock.
         keys: the names of the key columns.
         node: the step.
-        time: `clock` for ingestion and processing time, where the watermark is the clock.
+        time: `clock` for ingestion and processing time, where the watermark is the clock; `none` for rows
+            without time.
         counts: the row counters of a stream.
     """
     ready = add_inputs(frame, node)
@@ -62,11 +63,13 @@ def annotate_rows(
 def annotation_driver(frame: DataFrame, keys: Sequence[str], node: InOrderNode) -> KeyedStepDriver:
     """Return a driver of a step in virtual time; of `frame`, only the columns are used."""
     ready = add_inputs(frame, node)
-    return KeyedStepDriver(frame.sparkSession, _step(ready, keys, node, "event"), frame, ready)
+    time = "event" if TIME in frame.columns else "none"
+    return KeyedStepDriver(frame.sparkSession, _step(ready, keys, node, time), frame, ready)
 
 
 def add_inputs(frame: DataFrame, node: InOrderNode) -> DataFrame:
     """Add the hidden columns that a step reads."""
+    frame = with_time(frame)
     if isinstance(node, Detect):
         return add_values(frame, node.options.detector)
     if isinstance(node, Smooth):
@@ -83,7 +86,7 @@ def add_inputs(frame: DataFrame, node: InOrderNode) -> DataFrame:
     )
 
 
-def _step(ready: DataFrame, keys: Sequence[str], node: InOrderNode, time: Time) -> Any:
+def _step(ready: DataFrame, keys: Sequence[str], node: InOrderNode, time: str) -> Any:
     """Return the kernel's step."""
     steps, rows = kernel(ready.sparkSession).analytics, java_frame(ready)
     if isinstance(node, Detect):
@@ -105,7 +108,7 @@ def add_values(frame: DataFrame, detector: Detector) -> DataFrame:
     return frame.withColumns({f"{HIDDEN}on{number}": value for number, value in enumerate(values)})
 
 
-def declaration(keys: Sequence[str], options: DetectOptions, time: Time) -> str:
+def declaration(keys: Sequence[str], options: DetectOptions, time: str) -> str:
     """Return the declaration of a detector for the kernel.
 
     >>> from headrace import detectors

@@ -40,6 +40,6 @@ def describe_basis(basis: Mapping[str, Any]) -> str:
     if not basis["rows"]:
         return str(basis["of"]) + ("; only learned, in the warm-up" if basis["warm_up"] else "")
     rows = f"{basis['rows']:,} earlier row{'s' if basis['rows'] > 1 else ''}"
-    first, last = (str(basis[end]).replace(".000Z", "Z") for end in ("from", "to"))
-    text = f"{basis['of']} of {rows}, from {first} to {last}"
+    first, last = (str(basis.get(end, "")).replace(".000Z", "Z") for end in ("from", "to"))
+    text = f"{basis['of']} of {rows}" + (f", from {first} to {last}" if first else "")
     return f"{text}; only learned, in the warm-up" if basis["warm_up"] else text

@@ -17,6 +17,7 @@ from headrace.debugging.dispatch import explain_rows, load_inspection
 from headrace.debugging.replay import NotReplayable, replay_input
 from headrace.debugging.verdict_text import VerdictReport
 from headrace.lowering.expressions import TIME, spelled_name
+from headrace.lowering.tables.steps import with_time
 from headrace.schemas.datatypes import quote_name
 from headrace.steps.expressions import hidden_key
 
@@ -45,12 +46,13 @@ def _report(inquiry: Inquiry, frame: DataFrame, rows: int) -> VerdictReport:
     node = inquiry.node
     names = [name if key == name else hidden_key(name) for name, key in node.keys]
     key = {spelled_name(frame, name): value for name, value in zip(names, inquiry.key.values(), strict=True)}
-    own = frame.where(is_key(key, frame.schema)).where(F.col(TIME).isNotNull()).persist()
+    timed = F.col(TIME).isNotNull() if TIME in frame.columns else F.lit(True)
+    own = frame.where(is_key(key, frame.schema)).where(timed).persist()
     try:
         in_order, watermark = getattr(node, "order", "event_time") == "event_time", _watermark(inquiry)
         passed = F.col(TIME) < F.lit(watermark).cast("timestamp") if in_order else F.lit(True)
         taken, ahead = own.where(passed), own.where(~passed)
-        waiting = tuple(plain_rows(ahead.orderBy(TIME), ahead.columns))
+        waiting = tuple(plain_rows(ahead.orderBy(TIME), ahead.columns)) if in_order else ()
         report = explain_rows(node, taken, watermark, rows)
         return replace(report, known=bool(report.taken or waiting), ahead=waiting)
     finally:
@@ -63,7 +65,8 @@ def _watermark(inquiry: Inquiry) -> str:
 
 
 def plain_rows(frame: DataFrame, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield rows as plain data, with their times."""
+    """Yield rows as plain data, with their times, null if they have none."""
+    frame = with_time(frame)
     visible = [name for name in columns if not name.startswith("__")]
     content = F.to_json(
         F.struct(*(F.col(quote_name(name)) for name in visible)), {"ignoreNullFields": "false"}

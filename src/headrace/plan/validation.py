@@ -70,7 +70,7 @@ def _check_time(graph: Graph, node: Node) -> Iterator[Finding]:
     if node.needs_time and not all(graph.facts(ref).timed for ref in node.inputs):
         yield Finding(
             f"{node.verb} needs rows with time",
-            "add event_time(column), ingestion_time() or processing_time() before",
+            f"{node.time_hint}add event_time(column), ingestion_time() or processing_time() before",
             ("window", node.verb, "sql"),
         )
 

@@ -85,6 +85,8 @@ class Node:
     """Prefixes of the columns of each input in state signatures, if their names can be equal."""
     duplicate_hint: ClassVar[str] = "rename one of them"
     """The hint of the plan error for two output columns of the same name."""
+    time_hint: ClassVar[str] = ""
+    """The start of the hint of the plan error for a step whose input has no time."""
     delay_hint: ClassVar[str] = ""
     """The hint of the plan error for a stateful step that reads rows whose delay has no bound."""
 

@@ -14,6 +14,7 @@ from headrace.steps.expressions import Named, aggregate_expressions
 from headrace.steps.stateful.aggregate import Aggregate
 from headrace.steps.tables.latest import Latest, LatestOrder
 from headrace.steps.tables.top_n import Ties, TopN
+from headrace.streams.arrival import ArrivalVerbs
 from headrace.streams.over import OverVerb
 from headrace.streams.rows import missing_attribute
 from headrace.streams.signatures import verb
@@ -57,7 +58,7 @@ class Emitting(Keyed, Protocol[Out_co]):
     def _rows(self, ref: Ref, /) -> Out_co: ...
 
 
-class KeyedStream(OverVerb):
+class KeyedStream(ArrivalVerbs, OverVerb):
     """Rows grouped by key.
 
     Stateless verbs, such as `where` and `with_columns`, change the rows and return the same stage with the

@@ -15,6 +15,7 @@ from headrace.connectors.base import Connector, Guarantee
 from headrace.connectors.memory import Memory
 from headrace.durations import Duration
 from headrace.errors import (
+    CELL,
     DocumentError,
     HeadraceError,
     Location,
@@ -543,4 +544,13 @@ def _calling_place() -> str:
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back  # type: ignore[assignment]
-    return Location(Path(frame.f_code.co_filename).name, frame.f_lineno, 0) if frame is not None else ""
+    return Location(_file_name(frame.f_code.co_filename), frame.f_lineno, 0) if frame is not None else ""
+
+
+def _file_name(path: str) -> str:
+    """Return the name of a file of user code; of a notebook cell, that with its execution count."""
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook is not None else None
+    names = getattr(getattr(shell, "compile", None), "format_code_name", None)  # IPython 8 and later
+    _, number = (names(path) if names is not None else None) or ("", "")
+    return f"{CELL}{number.removeprefix('In[').removesuffix(']')}]" if number else Path(path).name

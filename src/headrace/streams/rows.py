@@ -425,10 +425,10 @@ def missing_attribute(handle: Any, name: str, timed: type | None = None) -> Any:
     raise AttributeError(f"{type(handle).__name__!r} object has no attribute {name!r}", name=name, obj=handle)
 
 
-def no_time(ref: Ref, verb: str) -> NoEventTimeError:
+def no_time(ref: Ref, verb: str, hint: str = "declare it first") -> NoEventTimeError:
     """Return the error for a verb of streams with time after an output without time."""
     return NoEventTimeError(
         f"`{verb}` needs rows with a time",
         where=f"`{ref}`",
-        hint='declare it first: .event_time("ts"), .ingestion_time() or .processing_time()',
+        hint=f'{hint}: .event_time("ts"), .ingestion_time() or .processing_time()',
     )

@@ -18,6 +18,7 @@ from headrace.steps.rows.event_time import ClockTime, EventTime
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.stateful.distinct import Distinct
+from headrace.streams.arrival import ArrivalVerbs
 from headrace.streams.keyed import KeyedStream
 from headrace.streams.over import OverVerb
 from headrace.streams.rows import (
@@ -60,7 +61,7 @@ class Timed(Protocol[Late_co]):
     def _with_late_rows(self, ref: Ref, /) -> Late_co: ...
 
 
-class Stream(OverVerb, Rows):
+class Stream(ArrivalVerbs, OverVerb, Rows):
     """Rows without time. `event_time` (or a clock) makes it a `TimedStream`, which can be windowed.
 
     >>> from headrace import Pipeline, connect

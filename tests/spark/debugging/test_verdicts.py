@@ -28,7 +28,11 @@ class Rooms:
 
     def __init__(self, feed: Any) -> None:
         self.pipeline = Pipeline("rooms")
-        rooms = self.pipeline.read("rows", feed, schema=SCHEMA).event_time("ts").key_by("room")
+        rows = self.pipeline.read("rows", feed, schema=SCHEMA)
+        jumps = detectors.z_score(limit=4, rows=3)
+        jumps_as_read = rows.key_by("room").detect("jumps", jumps, on="celsius", warm_up=3, order="arrival")
+        jumps_as_read.write("j", connect.memory())
+        rooms = rows.event_time("ts").key_by("room")
         spikes = rooms.detect("spikes", detectors.z_score(limit=4, rows=3), on="celsius", warm_up=3)
         spikes.write("s", connect.memory())
         model = models.river("linear_model.LinearRegression()")
@@ -70,6 +74,15 @@ def test_a_detector_shows_the_rows_that_it_compared_with_and_the_condition(
     assert f"35 is above {spike['high']:.6g}" == spike["reason"]
     assert spike["reason"] in text
     assert "1 row ahead of the watermark\n    2026-03-02T09:05:00Z  room=a, celsius=20.2" in text
+
+
+def test_rows_without_time_are_shown_in_arrival_order(feed: Any, checkpoint: Path) -> None:
+    why = ask(feed, checkpoint, "jumps", rows=2)
+    assert "compared with  z_score (limit 4, rows 3) of 3 earlier rows\n" in text_of(lines_of(why))
+    last = why.as_json()["rows"]
+    assert [row["row"]["celsius"] for row in last] == [35.0, 20.2]
+    assert [row["result"]["anomalous"] for row in last] == [True, False]
+    assert [row["time"] for row in last] == [None, None]
 
 
 def test_rows_of_the_warm_up_are_labelled(feed: Any, checkpoint: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headrace import Pipeline, TimedStream, connect, detectors
+from headrace import Pipeline, TimedStream, connect, detectors, smoothing
 from headrace.analytics.declare import Detect, DetectOptions
 from headrace.analytics.detectors import Detector
 from headrace.errors import DocumentError, OptionError, PlanError
@@ -89,10 +89,35 @@ def test_a_detector_that_does_not_fit_its_columns_is_a_plan_error(
     assert [error.what for error in raised.value.problems] == [problem]
 
 
-def test_a_detector_needs_time() -> None:
+def test_a_detector_needs_time_or_arrival_order() -> None:
     rows = Pipeline("p").read("rows", connect.memory(), schema="k string, v double")
-    with pytest.raises(OptionError, match="event_time"):
-        rows.key_by("k").detect("found", detectors.z_score(), on="v")  # type: ignore[attr-defined]
+    with pytest.raises(OptionError, match="event_time") as raised:
+        rows.key_by("k").detect("found", detectors.z_score(), on="v")
+    assert 'set order="arrival"' in str(raised.value)
+    rows.key_by("k").detect("found", detectors.z_score(), on="v", order="arrival").write(
+        "out", connect.memory()
+    )
+    rows.smooth("clean", smoothing.median(rows=3), on="v", order="arrival").write(
+        "clean_out", connect.memory()
+    )
+    rows._pipeline.check()
+
+
+@pytest.mark.parametrize(
+    "detector",
+    [
+        detectors.threshold(high=1, duration="1 second"),
+        detectors.rate_of_change(limit=1),
+        detectors.ensemble(detectors.mad(), detectors.seasonal()),
+    ],
+)
+def test_a_detector_that_measures_time_needs_rows_with_time(detector: Detector) -> None:
+    rows = Pipeline("p").read("rows", connect.memory(), schema="v double")
+    rows.detect("found", detector, on="v", order="arrival").write("out", connect.memory())
+    with pytest.raises(PlanError) as raised:
+        rows._pipeline.check()
+    [problem] = raised.value.problems
+    assert problem.what.endswith("needs rows with time")
 
 
 @pytest.mark.parametrize(

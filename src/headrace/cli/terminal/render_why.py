@@ -55,7 +55,8 @@ def _verdict_lines(report: VerdictReport) -> Iterator[Line]:
         of = f" of {report.taken:,}" if report.taken > len(report.rows) else ""
         yield ((f"the last {len(report.rows)}{of} rows", "heading"),)
     for item in report.rows:
-        yield ((f"  {moment(item['time'])}", "name"), (f"  {_values(item['row'])}", "fact"))
+        time = "" if item["time"] is None else f"  {moment(item['time'])}"
+        yield ((time, "name"), (f"  {_values(item['row'])}", "fact"))
         yield from _basis(item)
         result = {name: value for name, value in item["result"].items() if name != "reason"}
         wrong = bool(result.get("anomalous"))

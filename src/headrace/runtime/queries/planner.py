@@ -99,6 +99,7 @@ class QueryPlanner:
         self.graph = graph
         self.directory = Path(directory)
         self._build_inputs = partial(build_inputs, spark, graph.name, self.directory, heartbeats)
+        self._heartbeats = heartbeats
         self._bindings = Bindings(graph, self.directory, build_writer)
         self._on_stream_output = keep_frame if samples is None else samples.mark
         self._on_batch_output = keep_frame if samples is None else samples.tap
@@ -117,6 +118,7 @@ class QueryPlanner:
         check_signatures(self.graph, planned, self.directory)
         for each in planned:
             write_signature(each.checkpoint, each.signature)
+            self._heartbeats.remove_unused(each.checkpoint)
         return planned
 
     def _plan_all(self) -> list[PlannedQuery]:

@@ -46,7 +46,7 @@ object AlertStep {
     tree.get("members").elements.forEachRemaining(name => members += name.asText)
     new AlertStep(
       RowsWithColumns.columns(frame, tree, added), tree.path("order").asText == "arrival",
-      StepTime.of(tree.path("time").asText == "clock"), members.toSeq, tree.get("severity").asText,
+      StepTime.withName(tree.get("time").asText), members.toSeq, tree.get("severity").asText,
       if (tree.hasNonNull("repeat")) tree.get("repeat").asLong else Long.MaxValue)
   }
 }

@@ -44,26 +44,27 @@ object DetectStep {
     val tree = json.readTree(text)
     new DetectStep(
       RowsWithColumns.columns(frame, tree, added), tree.path("order").asText == "arrival",
-      StepTime.of(tree.path("time").asText == "clock"), tree.get("detector").toString,
-      tree.get("warm_up").asInt, tree.get("values").asInt)
+      StepTime.withName(tree.get("time").asText), tree.get("detector").toString, tree.get("warm_up").asInt,
+      tree.get("values").asInt)
   }
 }
 
-/** Builds the rows of a step whose main output is the input row and other columns. */
+/** Builds the rows of a step whose main output is the input row and other columns, and the time if it has one. */
 final class RowsWithColumns(columns: StepColumns) {
   private val at = columns.visible.map(a => columns.input.indexWhere(_.exprId == a.exprId)).toArray
+  private val timed = columns.output("__main").dataType.asInstanceOf[StructType].fieldNames.last == "__ts"
   private val types = columns.visible.map(_.dataType).toArray
 
   /** The row is a copy: the result refers to it. */
   def row(from: InternalRow, added: Array[Any], time: Long): InternalRow = {
-    val values = new Array[Any](at.length + added.length + 1)
+    val values = new Array[Any](at.length + added.length + (if (timed) 1 else 0))
     var i = 0
     while (i < at.length) {
       values(i) = if (from.isNullAt(at(i))) null else from.get(at(i), types(i))
       i += 1
     }
     System.arraycopy(added, 0, values, at.length, added.length)
-    values(values.length - 1) = time
+    if (timed) values(values.length - 1) = time
     new GenericInternalRow(values)
   }
 }
@@ -73,8 +74,8 @@ object RowsWithColumns {
   def columns(frame: Dataset[Row], tree: JsonNode, added: StructType): StepColumns = {
     val plan = OperatorPlan.planOf(frame)
     val visible = plan.output.filterNot(_.name.startsWith("__"))
-    val main = StructType(visible.map(a => StructField(a.name, a.dataType)) ++ added.fields)
-      .add("__ts", TimestampType)
+    val row = StructType(visible.map(a => StructField(a.name, a.dataType)) ++ added.fields)
+    val main = if (tree.get("time").asText == "none") row else row.add("__ts", TimestampType)
     new StepColumns(
       plan.output, Nil, tree.get("keys").elements.asScala.map(_.asText).toVector, Seq("main" -> main))
   }

@@ -36,9 +36,8 @@ object SmoothStep {
   def apply(frame: Dataset[Row], text: String): SmoothStep = {
     val tree = json.readTree(text)
     val added = new StructType().add(tree.get("column").asText, DoubleType)
-    new SmoothStep(
-      RowsWithColumns.columns(frame, tree, added), tree.path("order").asText == "arrival",
-      StepTime.of(tree.path("time").asText == "clock"), tree.get("method").toString)
+    new SmoothStep(RowsWithColumns.columns(frame, tree, added), tree.path("order").asText == "arrival",
+      StepTime.withName(tree.get("time").asText), tree.get("method").toString)
   }
 
   def smoother(method: JsonNode): Smoother = method.get("kind").asText match {

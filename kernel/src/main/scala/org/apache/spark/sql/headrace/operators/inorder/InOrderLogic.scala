@@ -5,18 +5,20 @@ import com.esotericsoftware.kryo.io.{Input, Output}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.headrace.operators.keyed.{KeyedLogic, TaggedRows}
 import org.apache.spark.sql.headrace.operators.state.{BufferedRow, OrderedBuffer, SlotStore, TimedState}
-import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, Time}
+import org.apache.spark.sql.headrace.operators.{Counts, Event, LateReason, Now, StepTime, Time}
 
 /**
  * Per-key logic of an in-order step: buffers rows and passes them to the matcher in order.
  *
  * In event-time order a row is buffered until the watermark passes it, rows of equal time keep arrival order,
- * and a row behind the watermark is late. In arrival order rows are passed on at once and none is late.
+ * and a row behind the watermark is late. In arrival order rows are passed on at once and none is late; only
+ * then a step may have no time at all.
  * Within a call the watermark is applied first.
  */
 final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private val matcher = step.matcher()
   private val arrival = step.arrival || step.clockTime
+  private val timeless = step.time == StepTime.None
   private val bytes = new Output(256, -1)
 
   /** State of one key during a call. */
@@ -32,7 +34,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
       val event = events.next()
       count += 1
       step.arriving(event.row)
-      if (event.at == Time.None) out.late(event, now, LateReason.NoEventTime)
+      if (timeless) take(key, own, event.row.copy(), 0, out)
+      else if (event.at == Time.None) out.late(event, now, LateReason.NoEventTime)
       else if (event.at < 0 || (!arrival && event.at < now.watermark)) out
         .late(event, now, LateReason.TooLate)
       else if (!step.matters(event.row)) skipped += 1
@@ -59,12 +62,12 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
 
   override def onBatch(key: InternalRow, events: Iterator[Event], out: TaggedRows): Unit = {
     val memory = matcher.empty
-    val (timed, timeless) = events.map(e => e.copy(row = e.row.copy())).toVector
-      .partition(_.time.exists(_ >= 0))
-    timeless.foreach(out.late(_, Now(Time.None, 0), LateReason.NoEventTime))
-    (if (arrival) timed else timed.sortBy(_.time.get)).foreach { event =>
-      matcher.advance(key, memory, event.time.get, out)
-      matcher.take(key, memory, event.row, event.time.get, out)
+    val (taken, late) = events.map(e => e.copy(row = e.row.copy())).toVector.partition(timeless || _.at >= 0)
+    late.foreach(out.late(_, Now(Time.None, 0), LateReason.NoEventTime))
+    (if (arrival) taken else taken.sortBy(_.at)).foreach { event =>
+      val at = if (timeless) 0L else event.at
+      matcher.advance(key, memory, at, out)
+      matcher.take(key, memory, event.row, at, out)
     }
     matcher.advance(key, memory, Time.End, out)
     matcher.finish(key, memory, out)
