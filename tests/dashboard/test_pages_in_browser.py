@@ -33,6 +33,7 @@ PAGES = (
     "/new",
     "/alerts",
     "/users",
+    "/audit",
     f"{JOB}/edit#view=flow&entry=totals",
     "/about",
     "/new#view=flow",

@@ -11,7 +11,6 @@ import pyarrow
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 from pyspark.util import PythonEvalType
 
@@ -24,6 +23,7 @@ from headrace.lowering.code.totals import totals_of
 from headrace.lowering.decode import DEAD_LETTER_BYTES, DeadLetters
 from headrace.lowering.expressions import HIDDEN, POSITION, drop_hidden, hidden_columns
 from headrace.schemas.datatypes import quote_name
+from headrace.spark.arrow import arrow_schema
 from headrace.spark.gateway import java_column, java_frame, java_session, kernel
 from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep, Map, WorkerStep
 from headrace.steps.rows.event_time import EventTime
@@ -99,11 +99,6 @@ def run_calls(
     mapped = map_in_arrow(frame, function, StructType([*fields, *failed]))
     watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), call.step)
     return DataFrame(watched, frame.sparkSession)
-
-
-def arrow_schema(columns: StructType) -> pyarrow.Schema:
-    """Return the Arrow schema of columns in workers."""
-    return to_arrow_schema(columns, timezone="UTC")
 
 
 def is_ordered(node: Node, graph: Graph) -> bool:
