@@ -8,7 +8,7 @@ import org.apache.spark.sql.headrace.operators.keyed.StepRun
 class DetectStepSuite extends munit.FunSuite {
   private def step(detector: String, warmUp: Int, order: String): DetectStep = DetectStep(
     StepRun.frame("k string, __on0 double, __on1 double, __ts timestamp"),
-    s"""{"keys": ["k"], "order": "$order", "warm_up": $warmUp, "values": 2, "detector": $detector}""")
+    s"""{"keys": ["k"], "order": "$order", "time": "event", "warm_up": $warmUp, "values": 2, "detector": $detector}""")
 
   private def run(detector: String, shown: String, warmUp: Int = 0, order: String = "arrival"): StepRun =
     new StepRun(step(detector, warmUp, order), "main" -> shown, "late" -> "reason")
