@@ -91,6 +91,10 @@ class InOrderNode(KeyedNode):
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, "late")
 
+    def leaves_empty(self, output: str, inputs: Sequence[Facts]) -> bool:
+        """Return True for the late rows of an input without time."""
+        return output == "late" and not inputs[0].timed
+
     def fires_by_clock(self, facts: Facts) -> bool:
         return facts.by_clock
 

@@ -21,6 +21,7 @@ def with_unrouted_sinks(graph: Graph, directory: Path) -> Graph:
         if node.name in needed
         for output in node.stored_outputs
         if not graph.consumers[Ref(node.name, output)]
+        and not node.leaves_empty(output, [graph.facts(ref) for ref in node.inputs])
     ]
     return graph.plus(*(_sink(ref, directory) for ref in unrouted))
 

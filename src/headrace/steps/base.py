@@ -128,6 +128,10 @@ class Node:
         """The side outputs that are stored in files if no step reads them."""
         return tuple(output for output in self.outputs if output in ("late", "timeouts", DEAD_LETTERS))
 
+    def leaves_empty(self, output: str, inputs: Sequence[Facts]) -> bool:
+        """Return True if a side output can have no rows, so that no sink has to store them."""
+        return False
+
     @property
     def key_names(self) -> tuple[str, ...]:
         """The names of its key columns; empty for a step without a key."""

@@ -210,7 +210,8 @@ class QueryPlanner:
         if not step.updates or step.tier(self.graph).name == "kernel":
             return "append"  # the kernel emits the changes itself
         # Sinks of dead letters always append; the output mode depends on the other sinks.
-        sinks = [sink for sink in sinks_of(self.graph, query) if not is_dead_letters(self.graph, sink.input)]
+        every = sinks_of(self.graph, query)
+        sinks = [sink for sink in every if not is_dead_letters(self.graph, sink.input, query.reads)]
         modes = {sink.write_mode(self.graph) for sink in sinks}
         return "complete" if modes == {"complete"} else "update"
 

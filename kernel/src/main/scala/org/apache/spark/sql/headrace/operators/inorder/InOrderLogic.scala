@@ -19,6 +19,7 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
   private val matcher = step.matcher()
   private val arrival = step.arrival || step.clockTime
   private val timeless = step.time == StepTime.None
+  private val copies = step.columns.copiesRows
   private val bytes = new Output(256, -1)
 
   /** State of one key during a call. */
@@ -34,12 +35,12 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
       val event = events.next()
       count += 1
       step.arriving(event.row)
-      if (timeless) take(key, own, event.row.copy(), 0, out)
+      if (timeless) take(key, own, copyOf(event.row), 0, out)
       else if (event.at == Time.None) out.late(event, now, LateReason.NoEventTime)
       else if (event.at < 0 || (!arrival && event.at < now.watermark)) out
         .late(event, now, LateReason.TooLate)
       else if (!step.matters(event.row)) skipped += 1
-      else if (arrival) take(key, own, event.row.copy(), event.at, out)
+      else if (arrival) take(key, own, copyOf(event.row), event.at, out)
       else {
         own.backlog.add(event.at, step.columns.bufferedRow(event.row))
         buffered += 1
@@ -82,6 +83,8 @@ final class InOrderLogic(step: InOrderStep, counts: Counts) extends KeyedLogic {
     if (now.watermark != Time.None) matcher.advance(key, own.memory, now.watermark, out)
     if (now.ended) matcher.finish(key, own.memory, out)
   }
+
+  private def copyOf(row: InternalRow): InternalRow = if (copies) row else row.copy()
 
   private def take(key: InternalRow, own: Key, row: InternalRow, time: Long, out: TaggedRows): Unit = {
     matcher.advance(key, own.memory, time, out)

@@ -72,6 +72,9 @@ final class StepColumns(val raw: Seq[Attribute], val added: Seq[Alias], keyNames
     .create(input.map(a => if (a.name == "__position") Literal(null, a.dataType) else a), input)
   @transient lazy val keyOf: UnsafeProjection = UnsafeProjection.create(keys, input)
 
+  /** True if the rows of `events` are copies: those that have been sorted. */
+  val copiesRows: Boolean = positionAt >= 0
+
   /** Events of a key in one micro-batch, in arrival order if the rows have positions. */
   def events(rows: Iterator[InternalRow]): Iterator[Event] =
     (if (positionAt < 0) rows else ArrivalOrder.sort(rows, positionAt)).map(event)

@@ -1,0 +1,57 @@
+package org.apache.spark.sql.headrace.analytics
+
+/**
+ * The complementary error function by the rational approximations of fdlibm's `s_erf.c`, with an error of at
+ * most 2e-16. Commons Math evaluates a continued fraction, which took 6 % of the CPU time of `detect`.
+ */
+object ErrorFunction {
+  private val P = Array(1.28379167095512558561e-01, -3.25042107247001499370e-01, -2.84817495755985104766e-02,
+    -5.77027029648944159157e-03, -2.37630166566501626084e-05)
+  private val Q = Array(1.0, 3.97917223959155352819e-01, 6.50222499887672944485e-02,
+    5.08130628187576562776e-03, 1.32494738004321644526e-04, -3.96022827877536812320e-06)
+  private val AtOne = 8.45062911510467529297e-01
+  private val PA = Array(
+    -2.36211856075265944077e-03, 4.14856118683748331666e-01, -3.72207876035701323847e-01,
+    3.18346619901161753674e-01, -1.10894694282396677476e-01, 3.54783043256182359371e-02,
+    -2.16637559486879084300e-03)
+  private val QA = Array(
+    1.0, 1.06420880400844228286e-01, 5.40397917702171048937e-01, 7.18286544141962662868e-02,
+    1.26171219808761642112e-01, 1.36370839120290507362e-02, 1.19844998467991074170e-02)
+  private val RA = Array(
+    -9.86494403484714822705e-03, -6.93858572707181764372e-01, -1.05586262253232909814e+01,
+    -6.23753324503260060396e+01, -1.62396669462573470355e+02, -1.84605092906711035994e+02,
+    -8.12874355063065934246e+01, -9.81432934416914548592e+00)
+  private val SA = Array(
+    1.0, 1.96512716674392571292e+01, 1.37657754143519042600e+02, 4.34565877475229228821e+02,
+    6.45387271733267880336e+02, 4.29008140027567833386e+02, 1.08635005541779435134e+02,
+    6.57024977031928170135e+00, -6.04244152148580987438e-02)
+  private val RB = Array(
+    -9.86494292470009928597e-03, -7.99283237680523006574e-01, -1.77579549177547519889e+01,
+    -1.60636384855821916062e+02, -6.37566443368389627722e+02, -1.02509513161107724954e+03,
+    -4.83519191608651397019e+02)
+  private val SB = Array(
+    1.0, 3.03380607434824582924e+01, 3.25792512996573918826e+02, 1.53672958608443695994e+03,
+    3.19985821950859553908e+03, 2.55305040643316442583e+03, 4.74528541206955367215e+02,
+    -2.24409524465858183362e+01)
+
+  /** The complementary error function of a number that is not negative. */
+  def erfc(x: Double): Double =
+    if (x < 0.84375) 1 - (x + x * polynomial(P, x * x) / polynomial(Q, x * x))
+    else if (x < 1.25) 1 - AtOne - polynomial(PA, x - 1) / polynomial(QA, x - 1)
+    else if (x > 28) 0.0
+    else {
+      val s = 1 / (x * x)
+      val r =
+        if (x < 1 / 0.35) polynomial(RA, s) / polynomial(SA, s) else polynomial(RB, s) / polynomial(SB, s)
+      math.exp(r - 0.5625 - x * x) / x
+    }
+
+  private def polynomial(factors: Array[Double], x: Double): Double = {
+    var (i, sum) = (factors.length - 1, 0.0)
+    while (i >= 0) {
+      sum = sum * x + factors(i)
+      i -= 1
+    }
+    sum
+  }
+}
