@@ -86,7 +86,8 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
         where = (
             f"{script.file}:{fault['line']}:{fault['col']}" if "line" in fault else script.place(tokens[0])
         )
-        raise DocumentError([Problem(where, f"SQL syntax error: {describe_fault(fault)}")]) from None
+        what, hint = f"SQL syntax error: {describe_fault(fault)}", _hint_of_syntax(body)
+        raise DocumentError([Problem(where, what, hint)]) from None
     if isinstance(tree, exp.Values):
         tree = select_values(tree)
     if not isinstance(tree, exp.Query):
@@ -97,6 +98,37 @@ def parse_query(script: Script, tokens: Sequence[Token]) -> Select:
     if clauses.windowed:
         translate_bounds(translated)
     return Select(translated, emit, tuple(body), clauses.times)
+
+
+_REWRITES = (
+    (("RETURNING",), "write CAST(JSON_VALUE(text, '$.a') AS INT) instead of RETURNING"),
+    (("ON", "EMPTY"), "write COALESCE(JSON_VALUE(text, '$.a'), 'x') instead of ON EMPTY"),
+    (("ON", "ERROR"), "remove ON ERROR: JSON_VALUE and JSON_QUERY are null for text that is no JSON"),
+    (("WRAPPER",), "write CONCAT('[', JSON_QUERY(text, '$.a'), ']') instead of WITH WRAPPER"),
+    (("ON", "NULL"), "remove ON NULL: to_json leaves out nulls, and collect_list too"),
+    (("MULTISET",), "use ARRAY: there is no type MULTISET"),
+    (("INTERVAL", "("), "write a number and a unit: INTERVAL '5' SECOND"),
+    (("TOP",), "write ORDER BY ... LIMIT n"),
+    (("PIVOT",), "write one aggregate with FILTER (WHERE ...) for each column"),
+)
+"""Words that Spark's grammar does not have, each with what to write."""
+
+
+def _hint_of_syntax(tokens: Sequence[Token]) -> str:
+    """Return what to write instead of the form that the parser does not know."""
+    words = [token.text.upper() for token in tokens]
+    for form, hint in _REWRITES:
+        if any(tuple(words[at : at + len(form)]) == form for at in range(len(words))):
+            return hint
+    opened, closed = words.count("("), words.count(")")
+    if opened != closed:
+        return f"the query has {opened} opening and {closed} closing parentheses"
+    for at, word in enumerate(words[:-1]):
+        if word == "WHEN" and "," in words[at : at + 4] and "(" not in words[at : at + 4]:
+            return "write CASE WHEN a IN (1, 2) THEN ... for several values"
+    return (
+        "the grammar is that of Spark SQL: SELECT ... FROM ... WHERE ... GROUP BY ... HAVING ... ORDER BY ..."
+    )
 
 
 def _prepare(script: Script, tokens: list[Token]) -> list[Token]:

@@ -226,3 +226,25 @@ def test_columns_of_an_insert_need_those_of_its_query() -> None:
     problem, rewrite = refusal("INSERT INTO out (a) SELECT * FROM bid.dead_letters")
     assert "the columns of the query are unknown" in problem
     assert "name the columns" in rewrite
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        (
+            "SELECT JSON_VALUE(item, '$.a' RETURNING INT) AS a FROM bid",
+            "write CAST(JSON_VALUE(text, '$.a') AS INT)",
+        ),
+        ("SELECT CASE price WHEN 1, 2 THEN 3 END AS a FROM bid", "write CASE WHEN a IN (1, 2) THEN"),
+        ("SELECT sum(price FROM bid", "the query has 1 opening and 0 closing parentheses"),
+        ("SELECT TOP 3 price FROM bid", "write ORDER BY ... LIMIT n"),
+        ("SELECT price FROM bid WHERE price >", "the grammar is that of Spark SQL"),
+    ],
+)
+def test_syntax_error_has_a_rewrite(query: str, hint: str) -> None:
+    source = "CREATE SOURCE bid (price INT, item STRING) WITH (connector = 'memory');"
+    with pytest.raises(DocumentError) as caught:
+        from_text(f"{source}\nCREATE VIEW v AS {query}", file="shop.sql", name="shop")
+    [problem] = caught.value.problems
+    assert problem.where.startswith("shop.sql:2:")
+    assert problem.hint.startswith(hint)

@@ -16,8 +16,8 @@ CREATE TABLE u (id INT, k STRING, v INT, PRIMARY KEY (id)) WITH (connector = 'me
 
 def warnings(key: str, query: str) -> list[str]:
     sink = f"CREATE SINK s (a INT, b STRING, PRIMARY KEY ({key})) WITH (connector = 'memory'); INSERT INTO s "
-    found = warnings_of(from_text(f"{SOURCES}{sink}{query}", name="shop"))
-    return [warning.what for warning in found if "does not identify the rows" in warning.what]
+    reported = warnings_of(from_text(f"{SOURCES}{sink}{query}", name="shop"))
+    return [warning.what for warning in reported if "does not identify the rows" in warning.what]
 
 
 @pytest.mark.parametrize(

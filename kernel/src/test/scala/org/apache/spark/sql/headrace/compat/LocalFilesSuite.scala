@@ -16,7 +16,7 @@ class LocalFilesSuite extends munit.FunSuite {
   }
 
   /** The permissions of what a file system creates, by name. */
-  private def created(files: FileSystem): Map[String, String] = {
+  private def permissionsOf(files: FileSystem): Map[String, String] = {
     val root = Files.createTempDirectory("local-files")
     def at(name: String) = new Path(root.resolve(name).toUri)
     files.mkdirs(at("a/b"))
@@ -32,9 +32,9 @@ class LocalFilesSuite extends munit.FunSuite {
     .toString(Files.getPosixFilePermissions(file))
 
   test("files and directories have the permissions that Hadoop gives them") {
-    val expected = created(open(new LocalFileSystem))
+    val expected = permissionsOf(open(new LocalFileSystem))
     assertEquals(expected("secret"), "rw-------")
-    assertEquals(created(open(new LocalFiles)), expected)
+    assertEquals(permissionsOf(open(new LocalFiles)), expected)
   }
 
   test("a file that does not exist is an error") {
