@@ -232,6 +232,7 @@ def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
         change_document(page, *shot.change)
     if shot.tables:
         run_test(page, shot.tables)
+    page.evaluate("scrollTo(0, 0)")  # a click may have scrolled, and the header follows
     page.screenshot(path=file, full_page=shot.whole)
     context.close()
     reduce_colours(file)

@@ -114,9 +114,7 @@ class ServiceFeed:
         service, submitted = self._service, self._service.get(job)
         events = [EventView(submitted.created, "submitted", submitted.owner)]
         events += map(_transition, service.store.transitions(job))
-        events += [
-            _request(entry) for entry in service.audit.of(job) if str(entry["outcome"]).startswith("2")
-        ]
+        events += [_request(entry) for entry in service.audit.of(job) if _is_change(entry)]
         events += [
             EventView(datetime.fromisoformat(each.created_at).timestamp(), "savepoint", detail=each.name)
             for each in list_savepoints(self.checkpoint(job))
@@ -245,6 +243,15 @@ def _transition(entry: Mapping[str, Any]) -> EventView:
     tones: dict[str, Severity] = {"failed": "bad", "restarting": "warn", "running": "ok"}
     detail = "" if entry["reason"] == entry["after"] else entry["reason"]
     return EventView(entry["at"], entry["after"], detail=detail, severity=tones.get(entry["after"], "idle"))
+
+
+def _is_change(entry: Mapping[str, Any]) -> bool:
+    """True for a request that was accepted and is about the job itself; a comparison changes nothing.
+
+    >>> [_is_change({"action": f"POST /jobs/1/{verb}", "outcome": "200"}) for verb in ("drain", "compare")]
+    [True, False]
+    """
+    return str(entry["outcome"]).startswith("2") and not entry["action"].endswith("/compare")
 
 
 def _request(entry: Mapping[str, Any]) -> EventView:
