@@ -221,6 +221,7 @@ def take(browser: Browser, url: str, shot: Shot, file: Path) -> None:
         viewport={"width": shot.width, "height": 900 if shot.width == WIDE else 844},
         color_scheme=shot.theme,
     )
+    context.set_default_timeout(120_000)
     page = context.new_page()
     page.goto(url)
     settle(page)

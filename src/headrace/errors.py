@@ -63,6 +63,8 @@ class Location(str):
                 such as 1 for a quote; None if positions in the text are not positions in the document.
         """
         text = f"{file}:{line}:{column}" if column else f"{file}:{line}"
+        if file.startswith(CELL) and not column:
+            text = f"{file}, line {line}"
         self = super().__new__(cls, f"{text}: {label}" if label else text)
         self.file, self.line, self.column, self.label = file, line, column, label
         self._text_at = text_at
@@ -99,6 +101,8 @@ class Location(str):
         return cls(parts[1], int(parts[2]), int(parts[3]), parts[4] or "") if parts else None
 
 
+CELL = "cell ["
+"""The beginning of the name of a notebook cell, `cell [3]`."""
 _LOCATION = re.compile(r"(.*?):(\d{1,9}):(\d{1,9})(?:: (.*))?$", re.DOTALL)
 
 
@@ -282,6 +286,28 @@ def without_passwords(text: str) -> str:
 _MOST_LISTED = 100
 """The number of known words in a hint."""
 _LONGEST_WORD = 100
+
+
+def validation_message(error: Any) -> str:
+    """Return the message of an item of pydantic's `ValidationError.errors()`, without its prefixes.
+
+    >>> validation_message({"type": "value_error", "msg": "Value error, expected a name"})
+    'expected a name'
+    >>> validation_message({"type": "less_than_equal", "msg": "Input should be ...", "ctx": {"le": 9}})
+    'expected a number of at most 9'
+    """
+    context = error.get("ctx", {})
+    for limit, words in _LIMITS.items():
+        if limit in context:
+            return f"expected a number {words} {context[limit]}"
+    message = str(error["msg"])
+    for prefix in ("Value error, ", "Assertion failed, "):
+        message = message.removeprefix(prefix)
+    return message[:1].lower() + message[1:]
+
+
+_LIMITS = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
+"""Pydantic's limits of numbers, in words."""
 
 
 def wants_traceback() -> bool:

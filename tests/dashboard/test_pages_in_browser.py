@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from headrace.dashboard.feeds.base import AlertView, ChartData, JobView
 from headrace.jobs.security.principals import Principal, Role
@@ -32,6 +33,7 @@ PAGES = (
     "/new",
     "/alerts",
     "/users",
+    "/audit",
     f"{JOB}/edit#view=flow&entry=totals",
     "/about",
     "/new#view=flow",
@@ -426,26 +428,148 @@ def test_columns_and_functions_are_completed_in_the_text_and_in_forms(
     expect(page.get_by_label("Value 1 of aggregate")).to_have_attribute("list", "words")
 
 
+class HeldAnswers:
+    """Holds the requests of the flow editor until they are released, in any order with what the user does."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._held: dict[str, list[Route]] = {"edit": [], "form": []}
+        self._holds = True
+        page.route(re.compile("/ui/flow/(edit|form)"), self._hold)
+
+    def _hold(self, route: Route) -> None:
+        if self._holds:
+            self._held["edit" if "/edit" in route.request.url else "form"].append(route)
+        else:
+            route.continue_()
+
+    def release(self, kind: str) -> None:
+        """Let the oldest request of a kind through; wait until the page has its answer."""
+        wait_until(lambda: self._page.evaluate("true") and bool(self._held[kind]))  # the call lets routes run
+        with self._page.expect_response(re.compile(f"/ui/flow/{kind}")) as answer:
+            self._held[kind].pop(0).continue_()
+        answer.value.finished()
+        self._page.evaluate("() => new Promise(requestAnimationFrame)")
+
+    def release_all(self) -> None:
+        """Let these and all later requests through."""
+        self._holds = False
+        for route in [*self._held["edit"], *self._held["form"]]:
+            route.continue_()
+
+
+def open_entry(page: Page, entry: str, text: str) -> Locator:
+    """Write a document; return the form of an entry."""
+    expect(page.locator("#checked")).to_have_text("✓ Valid")
+    replace = "text => editor.dispatch({changes: {from: 0, to: editor.state.doc.length, insert: text}})"
+    page.evaluate(replace, text)
+    page.get_by_role("tab", name="Flow").click()
+    page.locator(f"#flow .react-flow__node[data-id={entry}]").click()
+    form = page.locator("#entry")
+    expect(form.locator("h2")).to_have_text(entry)
+    return form
+
+
+READINGS = (
+    "name: p\nsources:\n  tx:\n    memory: {}\n    schema: k string, value double, ts timestamp\n"
+    "    event_time: {column: ts}\nsteps:\n"
+)
+PATTERN = READINGS + (
+    "  m:\n    from: tx\n    key_by: k\n    match:\n      within: 1 minute\n"
+    "      steps: [low: value < 1, {high: {followed_by: value > 9, times: 2}}]\n"
+)
+
+
 def test_pattern_has_a_form(simulated_url: str, open_page: OpenPage) -> None:
     page = open_page(f"{simulated_url}/new")
-    expect(page.locator("#checked")).to_have_text("✓ Valid")
-    steps = "match: {within: 1 minute, steps: [low: value < 1, {high: {followed_by: value > 9, times: 2}}]}"
-    page.evaluate(
-        """steps => editor.dispatch({changes: {from: 0, to: editor.state.doc.length, insert:
-            "name: p\\nsources:\\n  tx:\\n    memory: {}\\n    schema: k string, value double, ts timestamp\\n"
-            + "    event_time: {column: ts}\\nsteps:\\n  m:\\n    from: tx\\n    key_by: k\\n    " + steps + "\\n"}})""",
-        steps,
-    )
-    page.get_by_role("tab", name="Flow").click()
-    page.locator("#flow .react-flow__node[data-id=m]").click()
-    form = page.locator("#entry")
+    form = open_entry(page, "m", PATTERN)
     expect(form.get_by_label("Condition of step 2")).to_have_value("value > 9")
     expect(form.get_by_label("Contiguity of step 2")).to_have_value("followed_by")
     expect(form.get_by_label("Repeats of step 2")).to_have_value("2")
     form.get_by_label("Contiguity of step 2").select_option("next")
-    wait_until(lambda: "high: {next: value > 9, times: 2}" in document(page))
+    form.get_by_label("Name of step 3").fill("calm")
+    form.get_by_label("Contiguity of step 3").select_option("not_followed_by")
+    form.get_by_label("Condition of step 3").fill("value = 5")
+    form.get_by_label("Condition of step 3").press("Enter")
+    expect(form.get_by_label("Name of step 4")).to_be_visible()  # an empty one follows
+    wait_until(lambda: "calm: {not_followed_by: value = 5}" in document(page))
     assert "low: value < 1" in document(page)
-    expect(form.get_by_label("Name of step 3")).to_be_visible()  # an empty one follows
+    assert "high: {next: value > 9, times: 2}" in document(page)
+
+
+def test_changes_of_a_pattern_outlive_older_answers(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/new")
+    form = open_entry(page, "m", PATTERN)
+    answers = HeldAnswers(page)
+    form.get_by_label("Contiguity of step 2").select_option("next")
+    form.get_by_label("Name of step 3").fill("calm")
+    answers.release("edit")
+    form.get_by_label("Contiguity of step 3").select_option("not_followed_by")
+    answers.release("form")  # of a document without step 3
+    expect(form.get_by_label("Name of step 3")).to_have_value("calm")
+    expect(form.get_by_label("Contiguity of step 3")).to_have_value("not_followed_by")
+    condition = form.get_by_label("Condition of step 3")
+    condition.press_sequentially("value = 5")
+    form.get_by_label("Repeats of step 2").fill("3")  # sends step 3, then the repeats
+    form.get_by_label("Condition of step 1").fill("value < 2")
+    answers.release("edit")
+    answers.release("form")  # of a document without the repeats
+    expect(form.get_by_label("Condition of step 1")).to_be_focused()
+    expect(form.get_by_label("Condition of step 1")).to_have_value("value < 2")
+    expect(form.get_by_label("Repeats of step 2")).to_have_value("3")
+    form.get_by_label("Condition of step 1").press("Enter")
+    answers.release_all()
+    expect(form.get_by_label("Name of step 4")).to_be_visible()
+    wait_until(lambda: "low: value < 2" in document(page))
+    assert "high: {next: value > 9, times: 3}" in document(page)
+    assert "calm: {not_followed_by: value = 5}" in document(page)
+
+
+def test_changes_after_a_new_name_reach_the_renamed_entry(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/new")
+    totals = "  sums:\n    from: tx\n    key_by: k\n    window: {tumbling: 1 minute}\n    aggregate: {n: count()}\n"
+    form = open_entry(page, "sums", READINGS + totals)
+    answers = HeldAnswers(page)
+    form.get_by_label("name", exact=True).fill("totals")
+    form.get_by_label("size").fill("5 minutes")
+    form.get_by_label("Name 2 of aggregate").fill("most")
+    form.get_by_label("Value 2 of aggregate").fill("max(value)")
+    answers.release("edit")  # the name
+    answers.release("edit")  # the size
+    form.get_by_label("Value 1 of aggregate").fill("count(k)")
+    answers.release("form")  # of the name: a newer one was requested since
+    answers.release("form")
+    expect(form.locator("h2")).to_have_text("totals")
+    expect(form.get_by_label("Value 1 of aggregate")).to_have_value("count(k)")
+    expect(form.get_by_label("Value 2 of aggregate")).to_have_value("max(value)")
+    form.get_by_label("Value 1 of aggregate").press("Enter")
+    answers.release_all()
+    wait_until(lambda: "count(k)" in document(page))
+    expect(form.get_by_label("Name 3 of aggregate")).to_be_visible()
+    text = document(page)
+    assert "totals:" in text
+    assert "sums" not in text
+    assert "{tumbling: 5 minutes}" in text
+    assert "most: max(value)" in text
+
+
+def test_submission_has_the_last_change_of_a_form(simulated_url: str, open_page: OpenPage) -> None:
+    page = open_page(f"{simulated_url}/new")
+    form = open_entry(page, "m", PATTERN + "sinks:\n  out: {from: m, console: {}}\n")
+    expect(page.locator("#submit")).to_be_enabled()
+    answers = HeldAnswers(page)
+    form.get_by_label("Condition of step 1").fill("value < 2")
+    submitted: list[str] = []
+
+    def submit(route: Route) -> None:
+        submitted.append(json.loads(route.request.post_data or "")["document"])
+        route.abort()
+
+    page.route(re.compile("/api/v1/jobs$"), submit)
+    page.locator("#submit").click()
+    answers.release_all()
+    wait_until(lambda: page.evaluate("true") and len(submitted) == 1)
+    assert "value < 2" in submitted[0]
 
 
 def test_nodes_are_moved_and_keep_their_place(simulated_url: str, open_page: OpenPage) -> None:

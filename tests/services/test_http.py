@@ -293,6 +293,20 @@ def test_polled_rows_are_stored_once_by_cursor_also_after_a_restart(items: Items
     assert items.queries[-1] == {"id": ["3"]} or items.queries[-1] == {"id": ["4"]}
 
 
+def test_a_missing_state_of_a_poll_is_an_error(items: Items, tmp_path: Path) -> None:
+    items.rows = [{"id": 1}]
+    with polling(items, tmp_path, cursor="id") as log:
+        wait_until(lambda: log.end == 1 and 304 in items.statuses)
+    [state] = tmp_path.rglob("poll.json")
+    state.unlink()
+    with (
+        pytest.raises(DamagedFileError, match="cursor of the last request") as error,
+        polling(items, tmp_path),
+    ):
+        pass
+    assert error.value.where == str(state)
+
+
 def test_unchanged_answer_without_a_cursor_is_stored_once(items: Items, tmp_path: Path) -> None:
     items.rows = [{"id": 1}]
     with polling(items, tmp_path) as log:

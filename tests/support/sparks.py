@@ -80,7 +80,10 @@ SUITES = (
         (*PYTEST, "tests/spark/test_windows_stream.py", "tests/spark/test_windows_batch.py"),
     ),
     Suite("kills", (*PYTEST, "tests/recovery/test_kill.py")),
-    Suite("code in Python", (*PYTEST, "tests/spark/test_python_aggregates.py")),
+    Suite(
+        "code in Python",
+        (*PYTEST, "tests/spark/test_python_aggregates.py", "tests/spark/code/test_functions.py"),
+    ),
     Suite("CPU time of a million rows in windows", ("-m", "tests.support.spark_speed")),
     Suite("transcripts", (*PYTEST, "tests/transcripts", "tests/spark/test_transcript_runs.py")),
 )

@@ -278,7 +278,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
     (
         "an option out of range",
         source("{files: {path: in/, max_files_per_batch: 0}, format: text}"),
-        "p.yaml:3:48: files: max_files_per_batch: input should be greater than or equal to 1, got 0\n"
+        "p.yaml:3:48: files: max_files_per_batch: expected a number of at least 1, got 0\n"
         "  hint: `max_files_per_batch` is the maximum number of files per epoch; default: no limit",
     ),
     (
@@ -759,7 +759,7 @@ DOCUMENTS: list[tuple[str, str, str]] = [
         "  hint: `path` is a directory; a source also reads a file or a glob such as `in/2026-*/*.json.gz`\n"
         "p.yaml:3:16: files: unknown option `pth`\n"
         "  hint: did you mean `path`? Known: format, max_files_per_batch, partition_by, path, schema\n"
-        "p.yaml:3:47: files: max_files_per_batch: input should be greater than or equal to 1, got 0\n"
+        "p.yaml:3:47: files: max_files_per_batch: expected a number of at least 1, got 0\n"
         "  hint: `max_files_per_batch` is the maximum number of files per epoch; default: no limit\n"
         "p.yaml:3:59: unknown format `jsn`\n"
         "  hint: did you mean `json`? Known: avro, csv, json, parquet, protobuf, raw, text\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headrace.checkpoints.directory import PipelineDirectory
+from headrace.checkpoints.integrity.continuity import copy_times, newest_times
 from headrace.checkpoints.layout import checkpoint_of, progress_of, queries_with_state
 from headrace.errors import OptionError
 from headrace.spark.gateway import JavaError, java_message, java_session
@@ -65,5 +66,7 @@ def _rewrite(spark: SparkSession, checkpoint: Path, partitions: int) -> tuple[in
     before = progress_of(checkpoint).partitions
     if before != partitions:
         manager = java_session(spark).streamingCheckpointManager()
+        times = newest_times(checkpoint)
         manager.repartition(str(checkpoint / "spark"), partitions, True)
+        copy_times(times, checkpoint)
     return before, partitions

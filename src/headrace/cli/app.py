@@ -135,6 +135,10 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:  # `headrace explain ... | head` closes the pipe early
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except SystemExit as ending:
+        if ending.code == failures.INTERRUPTED:  # Typer turns a Ctrl-C into a silent exit
+            failures.report(KeyboardInterrupt())
+        raise
     except (Exception, KeyboardInterrupt) as error:
         sys.exit(failures.report(error))
 

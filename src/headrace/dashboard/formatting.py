@@ -117,8 +117,10 @@ def utc(text: str | None) -> str:
 
     >>> utc("2026-03-02T09:41:20.173Z"), utc(None) == NOTHING
     ('2026-03-02 09:41:20 UTC', True)
+    >>> utc("end")  # the watermark of a checkpoint after a drain
+    'end'
     """
-    return f"{text[:19].replace('T', ' ')} UTC" if text else NOTHING
+    return text if text == "end" else f"{text[:19].replace('T', ' ')} UTC" if text else NOTHING
 
 
 def moment(at: float | None) -> Markup:

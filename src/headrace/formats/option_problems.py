@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from headrace.errors import OptionError, Problem, did_you_mean, without_passwords
+from headrace.errors import OptionError, Problem, did_you_mean, validation_message, without_passwords
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -47,11 +47,11 @@ def _problem(model: type[BaseModel], error: dict[str, Any], where: str) -> Probl
     if "hint" in (context := error.get("ctx", {})):
         return Problem(f"{where}: {option}" if option else where, context["what"], context["hint"])
     value = error.get("input")
-    message = error["msg"].removeprefix("Value error, ")
+    message = validation_message(error)
     if not option:  # the problem is in several options, whose values may hold passwords
-        return Problem(where, _lower(message))
+        return Problem(where, message)
     shown = "" if "password" in option else f", got {without_passwords(repr(value))}"
-    return Problem(f"{where}: {option}", f"{_lower(message)}{shown}", _describe(model, option))
+    return Problem(f"{where}: {option}", f"{message}{shown}", _describe(model, option))
 
 
 def _describe(model: type[BaseModel], option: str) -> str:

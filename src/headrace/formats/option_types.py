@@ -23,7 +23,7 @@ def _parse_duration(duration: Any) -> str | None:
     try:
         return None if duration is None else durations.text(durations.microseconds(duration))
     except DurationError as error:
-        raise ValueError(f"expected a duration such as `30 seconds` ({error.what})") from error
+        raise ValueError("expected a duration such as `30 seconds`") from error
 
 
 def seconds_of(duration: str | timedelta) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import copy
 import inspect
 import signal
 import sys
@@ -139,6 +140,25 @@ def call_each(
             append(describe_failure(error, definition))
         else:
             return results
+
+
+def pass_values(callee: Callee, names: Sequence[str], *, wraps: bool) -> Callee:
+    """Return a function that is called with the values of these columns instead of the row.
+
+    With `wraps` its result is the value of the only output column, whatever its type.
+    """
+    function, passed = callee.function, copy.copy(callee)
+
+    def call(row: Any) -> Any:
+        result = function(*(row[name] for name in names))
+        return (result,) if wraps else result
+
+    async def call_async(row: Any) -> Any:
+        result = await function(*(row[name] for name in names))
+        return (result,) if wraps else result
+
+    passed.function = call_async if callee.is_async else call
+    return passed
 
 
 def _collect_results(function: Callable[..., Any], collect: Callable[[Any], Any]) -> Callable[[Any], Any]:

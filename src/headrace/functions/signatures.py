@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.errors import SchemaError
 from headrace.functions.failures import ARROW, PANDAS, POLARS
-from headrace.schemas.classes import is_record
+from headrace.schemas.classes import is_record, type_of_hint
 from headrace.schemas.fields import Schema
 
 _ITERABLES = (
@@ -39,6 +39,45 @@ def output_of(target: Any, *, many: bool) -> Schema | None:
     kinds = [kind for kind in typing.get_args(hint) if kind is not type(None)]
     candidate = kinds[0] if len(kinds) == 1 else hint
     return Schema.of(candidate) if isinstance(candidate, type) and is_record(candidate) else None
+
+
+def result_type(target: Any) -> str | None:
+    """Return the type of a column, as DDL, for the values that a function returns; None without a hint.
+
+    >>> def score(amount: float) -> float | None: ...
+    >>> result_type(score)
+    'double'
+
+    Raises:
+        SchemaError: the hint has no column type.
+    """
+    hint = _hints(target).get("return")
+    if hint is None or hint is type(None):
+        return None
+    name = getattr(target, "__name__", type(target).__name__)
+    return str(type_of_hint(hint, f"the result of `{name}`"))
+
+
+def float_parameters(target: Any) -> tuple[bool, ...] | None:
+    """Return, for each parameter of a function, if its hint is `float`; None if it takes any number.
+
+    >>> def score(amount: float, card: str, limit: float | None = None) -> float: ...
+    >>> float_parameters(score)
+    (True, False, True)
+    """
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        return None
+    hints = _hints(target)
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return tuple(_is_float(hints.get(parameter.name)) for parameter in positional if parameter.name != "self")
+
+
+def _is_float(hint: Any) -> bool:
+    return hint is float or float in typing.get_args(hint)
 
 
 def frame_library(target: Any) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow
 
 from headrace.functions.batch_note import BatchNote
-from headrace.functions.calls import call_each, open_callee, time_limit
+from headrace.functions.calls import call_each, open_callee, pass_values, time_limit
 from headrace.functions.dead_letters import FAILED, ROW, encode_dead_letter
 from headrace.functions.failures import (
     RAISED,
@@ -50,7 +50,7 @@ class FunctionCall:
     name: str
     """The function's name in messages."""
     output: pyarrow.Schema
-    """The declared columns; for `filter`, those of the input."""
+    """The declared columns; for `filter`, those of the input; with `arguments`, those that are added."""
     token: str
     """Identifies the run, so that a worker opens the function once in it."""
     on_error: str = "divert"
@@ -64,6 +64,8 @@ class FunctionCall:
     """Directories of the user's modules, for imports inside the function."""
     totals: CallTotals | None = None
     """Counts the calls; None in tests."""
+    arguments: tuple[str, ...] = ()
+    """For `map`: the columns whose values the function gets; its result is added to the row."""
 
 
 class FunctionLoop:
@@ -75,9 +77,11 @@ class FunctionLoop:
         self._columns = OutputColumns(call.output)
         self._definition = describe_definition(call.target, call.name)
         self._callee = open_callee(call.token, call.step, call.target)
+        if call.arguments:
+            self._callee = pass_values(self._callee, call.arguments, wraps=len(call.output) == 1)
         self._rows: Any = None
         self._apply: Callable[[pyarrow.RecordBatch], BatchResult] = {
-            "map": self._map,
+            "map": self._add_columns if call.arguments else self._map,
             "flat_map": self._flat_map,
             "filter": self._filter,
             "map_batches": self._map_batch,
@@ -126,7 +130,8 @@ class FunctionLoop:
         good = len(result.origin)
         payload = _after_nulls(good, pyarrow.array(letters, type=pyarrow.binary()))
         numbers = _after_nulls(good, pyarrow.array([before + at for at in failed], type=pyarrow.int64()))
-        names = [*self._call.output.names, *carried, FAILED, ROW]
+        kept = visible.schema.names if self._call.arguments else ()
+        names = [*kept, *self._call.output.names, *carried, FAILED, ROW]
         return pyarrow.RecordBatch.from_arrays([*columns, *carried.values(), payload, numbers], names=names)
 
     def _call_rows(
@@ -140,6 +145,12 @@ class FunctionLoop:
     def _map(self, batch: pyarrow.RecordBatch) -> BatchResult:
         results = self._call_rows(batch)
         return self._convert(results, range(len(results)))
+
+    def _add_columns(self, batch: pyarrow.RecordBatch) -> BatchResult:
+        result = self._map(batch)
+        origin = pyarrow.array(result.origin, type=pyarrow.int64())
+        columns = [column.take(origin) for column in select_visible(batch).columns]
+        return replace(result, columns=[*columns, *result.columns])
 
     def _flat_map(self, batch: pyarrow.RecordBatch) -> BatchResult:
         """Collect the rows of each call; they may come from a generator, which may raise or take long."""

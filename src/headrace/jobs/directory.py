@@ -20,7 +20,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -92,6 +92,12 @@ class AttemptDirectory:
         self.log = path / "log.txt"
 
 
+_MEASUREMENTS = frozenset(
+    {"rate_in", "rate_out", "lag", "latency_ms", "event_latency_ms", "batch_ms", "watermark_delay_ms"}
+)
+"""The values of a tick that a run which has ended no longer has."""
+
+
 def write_json(file: Path, data: Any) -> None:
     """Replace a file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -107,6 +113,20 @@ def read_json(file: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     return content
+
+
+def totals_of(tick: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the totals of the last tick of a run, which the next run continues, without what it measured.
+
+    >>> totals_of({"metrics": {"rows_in": 1, "rate_in": 2.0}, "steps": {}, "lag_by_partition": {}})
+    {'metrics': {'rows_in': 1}, 'steps': {}}
+    """
+    steps = {name: _without_measurements(step) for name, step in tick.get("steps", {}).items()}
+    return {"metrics": _without_measurements(tick.get("metrics", {})), "steps": steps}
+
+
+def _without_measurements(counts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in counts.items() if name not in _MEASUREMENTS}
 
 
 def _try_lock(descriptor: int) -> bool:

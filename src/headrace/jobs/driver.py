@@ -24,7 +24,7 @@ from headrace.checkpoints.layout import (
 from headrace.checkpoints.repartition import repartition
 from headrace.errors import DeliveryError, FencedError, HeadraceError, SourceError, without_passwords
 from headrace.explain.explanation import as_json, explain
-from headrace.jobs.directory import JobDirectory, read_json, write_json
+from headrace.jobs.directory import JobDirectory, read_json, totals_of, write_json
 from headrace.jobs.inquiries import Answers
 from headrace.jobs.logging import EpochLog
 from headrace.jobs.model import JobSettings
@@ -121,6 +121,7 @@ class Driver:
         ticks = TickBuilder(graph, self._last_tick())
         with start(graph, options, lambda phase: self._report({"phase": phase})) as handle:
             on_start()
+            self._epochs.begin_run()
             answers = Answers(self._job, graph, options, handle)
             self._watch(handle, ticks, answers, draining=options.until == "drained")
             self._report(ticks.build(handle.status()))
@@ -147,9 +148,8 @@ class Driver:
         write_json(self._attempt.status, {"at": time.time(), **self._totals_before(), **tick})
 
     def _totals_before(self) -> dict[str, Any]:
-        """Return the metrics and the steps of the previous run, which a report without a tick passes on."""
-        tick = self._last_tick()
-        return {"metrics": tick.get("metrics", {}), "steps": tick.get("steps", {})}
+        """Return the totals of the previous run, which a report without a tick passes on."""
+        return totals_of(self._last_tick())
 
     def _last_tick(self) -> dict[str, Any]:
         """Return the last tick of the previous run, of this attempt or an earlier one."""

@@ -52,6 +52,10 @@ class EpochLog:
         self._phase = ""
         self._warnings: Mapping[str, None] = {}
 
+    def begin_run(self) -> None:
+        """Count the rows of the next run of the driver from 0."""
+        self._logged = {query: (epoch, 0) for query, (epoch, _) in self._logged.items()}
+
     def add(self, status: Status, *, last: bool = False) -> None:
         """Log what is new in a status; all of it if it is the `last` one."""
         now = time.monotonic()
@@ -74,7 +78,13 @@ class EpochLog:
                 _log.info(
                     "%s: %d %s read, %d ms for the last epoch, watermark %s",
                     epochs, read, "row" if read == 1 else "rows", query.batch_ms,
-                    query.watermark or "not set", extra=fields,
+                    _format_watermark(query.watermark), extra=fields,
                 )  # fmt: skip
                 self._logged[query.name] = (query.epoch, query.rows_in)
                 self._due[query.name] = now + self._period
+
+
+def _format_watermark(watermark: str | None) -> str:
+    if watermark is None:
+        return "not set"
+    return "end of the input" if watermark.startswith("9999-") else watermark  # a drain closes every window

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from headrace.jobs.directory import JobDirectory, read_json
+from headrace.jobs.directory import JobDirectory, read_json, totals_of
 from headrace.jobs.model import Job
 from headrace.jobs.security.documents import hide_secrets
 from headrace.jobs.states import JobState
@@ -80,10 +80,10 @@ class Reporter:
             self._lineage.close()
 
     def _last_tick(self, job: Job) -> dict[str, Any]:
-        """Return the last tick; before the first one of an attempt, the metrics of the attempt before it."""
+        """Return the last tick; before the first one of an attempt, the totals of the attempt before it."""
         for number in range(job.attempts, 0, -1):
             if (tick := read_json(self._directory(job.id).attempt(number).status)) is not None:
-                return tick if number == job.attempts else {"metrics": tick.get("metrics", {})}
+                return tick if number == job.attempts else totals_of(tick)
         return {}
 
     def _sample(self, snapshots: Sequence[dict[str, Any]]) -> None:

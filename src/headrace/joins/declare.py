@@ -682,6 +682,15 @@ class TableJoin(TwoInputs):
             case _:
                 return self._live_state(left, plan.facts(self.other))
 
+    def warnings(self, plan: Plan) -> Iterator[Finding]:
+        left, right = (plan.facts(ref) for ref in self.inputs)
+        streams = left.change != "table" and not right.cdc and right.change != "table"
+        if streams and self.moment(left) == "live":
+            names = " and ".join(f"`{ref.step.split(':')[0]}`" for ref in self.inputs)
+            what = f"stores all rows of {names}: its state grows without bound"
+            condition = "b.ts between a.ts and a.ts + interval 10 minutes"
+            yield Finding(what, f"set within=, or in SQL a condition such as {condition}", _AT_KEYS)
+
     def _live_state(self, left: Facts, right: Facts) -> StateBound:
         by = f", by {', '.join(key for _, key in self.on)}" if self.on else ", in one task"
         left_table, right_table = left.change == "table", right.cdc or right.change == "table"

@@ -25,7 +25,6 @@ from headrace.errors import OptionError, PlanError, Problem
 from headrace.learning.declare import DRIFT, DRIFT_COLUMNS, LATE, METRIC_COLUMNS, METRICS, PREDICTION, Learn
 from headrace.learning.online import Kind, choose_metrics, create_model, kind_of
 from headrace.learning.runtime import LearnBatchLoop, LearnCall, LearnLoop, LearnSpec
-from headrace.lowering.code.functions import arrow_schema
 from headrace.lowering.code.processors import WorkerOperator, run_in_workers
 from headrace.lowering.code.shipping import user_paths
 from headrace.lowering.code.totals import totals_of
@@ -33,6 +32,7 @@ from headrace.lowering.dispatch import lower, select_output
 from headrace.lowering.expressions import TIME, add_keys, drop_hidden, spelled_name
 from headrace.lowering.outputs import output_of
 from headrace.models import Learner, River
+from headrace.spark.arrow import arrow_schema
 from headrace.steps.base import Ref
 from headrace.steps.expressions import names_of
 

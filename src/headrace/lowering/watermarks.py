@@ -11,6 +11,7 @@ for heartbeats, and reports to Spark the minimum over all partitions that are no
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,7 @@ class Heartbeats:
         self._clock = clock
         self._delays: dict[str, int] = {}
         self._names: set[str] = set()
+        self._directories: set[Path] = set()
 
     @property
     def steps(self) -> tuple[str, ...]:
@@ -119,12 +121,20 @@ class Heartbeats:
         heartbeats = reader.options(name=self._name(name), wakes=run_on_start).load()
         rows = frame.unionByName(heartbeats.select(F.col("heartbeat").alias(time)), allowMissingColumns=True)
         timed = rows.withWatermark(time, f"{delay} microseconds")
-        directory = None if checkpoint is None else str(checkpoint / "watermarks" / name)
+        directory = None if checkpoint is None else checkpoint / "watermarks" / name
+        if directory is not None:
+            self._directories.add(directory)
         idle_ms = -1 if idle is None else idle // 1000
+        stored = None if directory is None else str(directory)
         self._time.PartitionWatermark.track(
-            java_frame(timed), self._name(name), idle_ms, self._clock, directory, pinned
+            java_frame(timed), self._name(name), idle_ms, self._clock, stored, pinned
         )
         return _drop_heartbeats(timed, time, pinned=pinned).drop(PARTITION)
+
+    def remove_unused(self, checkpoint: Path) -> None:
+        """Remove the event times of steps that the query of a checkpoint no longer has."""
+        for directory in set(checkpoint.glob("watermarks/*")) - self._directories:
+            shutil.rmtree(directory)
 
     def advance(self, step: str, watermark_ms: int) -> None:
         """Advance the watermark of a step to this time, from the next batch on."""

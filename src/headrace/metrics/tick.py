@@ -104,6 +104,7 @@ class TickBuilder:
 
     def _measurements(self, status: Status) -> dict[str, Any]:
         lags = _lags(status)
+        reported = bool(status.queries) and all(query.epoch >= 0 for query in status.queries)
         event_latency = self._recent_delays(status.delays).latency(status.latency_ms or 0)
         return {
             "watermark": status.watermark,
@@ -114,8 +115,8 @@ class TickBuilder:
             "latency_ms": asdict(status.latency) if status.latency else _NO_PERCENTILES,
             "event_latency_ms": asdict(event_latency) if event_latency else _NO_PERCENTILES,
             "batch_ms": status.latency_ms,
-            "state_rows": sum(query.state_rows for query in status.queries),
-            "state_bytes": sum(query.state_bytes for query in status.queries),
+            "state_rows": sum(query.state_rows for query in status.queries) if reported else None,
+            "state_bytes": sum(query.state_bytes for query in status.queries) if reported else None,
             "in_open_windows": status.in_open_windows,
             "retries": RETRIES.value,
         }

@@ -13,7 +13,7 @@ from headrace.connectors.extras import require_package
 from headrace.errors import HeadraceError, PlanError, Problem
 from headrace.functions.signatures import frame_library
 from headrace.functions.worker import FunctionCall
-from headrace.lowering.code.functions import arrow_schema, is_ordered, run_calls
+from headrace.lowering.code.functions import is_ordered, run_calls
 from headrace.lowering.code.shipping import user_paths
 from headrace.lowering.code.totals import totals_of
 from headrace.lowering.dispatch import EpochStep, lower
@@ -26,6 +26,7 @@ from headrace.models.service import Service, ServiceHandler
 from headrace.models.shadow import Shadow
 from headrace.models.versions import FixedVersion, ModelVersions, find_file, version_of
 from headrace.models.worker import Handler, PredictLoop, Predictor
+from headrace.spark.arrow import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow

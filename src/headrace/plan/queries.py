@@ -11,6 +11,7 @@ first query writes an *exchange* and the second reads it. Results do not depend 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from headrace.plan.graph import Graph
@@ -69,12 +70,16 @@ def queries_of(graph: Graph) -> list[Query]:
     return [_query(graph, draft) for draft in planner.in_order()]
 
 
-def is_dead_letters(graph: Graph, ref: Ref) -> bool:
+def is_dead_letters(graph: Graph, ref: Ref, reads: Collection[Ref] = ()) -> bool:
     """Return True if rows are dead letters or faults of rules, directly or through stateless steps.
 
-    They are collected on the driver and delivered with the rows of an epoch.
+    They are collected on the driver and delivered with the rows of an epoch; those of another query, which
+    are read from an exchange (`reads`), are rows like any other.
     """
-    return all(root.output == FAULTS or is_collected(graph, root) for root in _roots(graph, ref))
+    return all(
+        root not in reads and (root.output == FAULTS or is_collected(graph, root))
+        for root in _roots(graph, ref)
+    )
 
 
 def is_collected(graph: Graph, ref: Ref) -> bool:

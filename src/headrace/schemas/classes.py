@@ -71,6 +71,15 @@ def fields_of(record: type, inside: tuple[type, ...] = ()) -> tuple[Field, ...]:
     return fields
 
 
+def type_of_hint(hint: Any, where: str) -> DataType:
+    """Return the column type of a type hint; a class of records is a struct.
+
+    Raises:
+        SchemaError: no column has the type.
+    """
+    return _type(hint, where, ())[0]
+
+
 def _data_fields(record: Any, chain: tuple[type, ...]) -> tuple[Field, ...]:
     hints = _hints(record)
     missing = dataclasses.MISSING

@@ -58,6 +58,9 @@ FAST = {
     "spark.broadcast.blockSize": "256k",
 }
 
+IN_PROCESS = {"spark.hadoop.fs.file.impl": "org.apache.spark.sql.headrace.compat.LocalFiles"}
+"""Hadoop's own class starts `chmod` for each local file. Executors load it before they have the kernel."""
+
 QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
@@ -165,6 +168,8 @@ def _settings(name: str, requested: Mapping[str, str], kernel: Path, jars: Seque
             "spark.sql.shuffle.partitions": str(width),
             "spark.default.parallelism": str(width),
         }
+        if not is_launched() and BY_SUBMIT not in os.environ:  # the kernel is on the class path of the JVM
+            settings |= IN_PROCESS
     if width is not None or is_on_this_machine(master):
         settings |= LOCAL_ADDRESS
     settings["spark.sql.warehouse.dir"] = str(cache_directory() / "warehouse")

@@ -28,7 +28,7 @@ def one_row(builder: SelectBuilder, tree: exp.Select) -> Relation:
 
     if any(isinstance(item, exp.Star) for item in tree.expressions):
         raise refuse(builder.where, "the query reads no stream", "add FROM with a source or a view")
-    return Relation(_add_row(builder), ())
+    return Relation(add_row(builder), ())
 
 
 def values(builder: SelectBuilder, node: exp.Values) -> Relation:
@@ -45,7 +45,7 @@ def values(builder: SelectBuilder, node: exp.Values) -> Relation:
     listed = ", ".join(names)
     text = f"select {listed} from this lateral view {call} constant as {listed}"
     step = builder.draft.new_name(builder.name, "values")
-    builder.queries.add(step, builder.where, {"from": _add_row(builder), "sql": Placed(text, builder.where)})
+    builder.queries.add(step, builder.where, {"from": add_row(builder), "sql": Placed(text, builder.where)})
     return Relation(step, names)
 
 
@@ -66,7 +66,7 @@ def _struct(builder: SelectBuilder, scope: Scope, names: Sequence[str], row: Seq
     return f"named_struct({', '.join(fields)})"
 
 
-def _add_row(builder: SelectBuilder) -> str:
+def add_row(builder: SelectBuilder) -> str:
     """Add the source with one row, which all queries of a script share; return its name."""
     draft = builder.draft
     if not draft.adds_sources:

@@ -73,10 +73,11 @@ class CreateView:
 
 @dataclass(frozen=True)
 class CreateFunction:
-    """`CREATE FUNCTION name AS 'module:function'`."""
+    """`CREATE FUNCTION name AS 'module:function' [LANGUAGE PYTHON] [WITH (options)]`."""
 
     name: Placed
     reference: Placed
+    options: Mapping[str, Placed] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -188,14 +189,20 @@ def _create(cursor: Cursor) -> Statement:
     if kind == "VIEW":
         name = placed(cursor, cursor.name("the name of the view"))
         columns = _names(cursor) if cursor.peek("(") else ()
+        _skip_comment(cursor)
         cursor.expect("AS", "such as CREATE VIEW big AS SELECT * FROM tx WHERE amount > 50")
         return CreateView(name, _rest(cursor), columns)
     if kind == "FUNCTION":
         name = placed(cursor, cursor.name("the name of the function"))
         cursor.expect("AS", "such as CREATE FUNCTION score AS 'module:function'")
         reference = placed(cursor, cursor.next("'module:function'"))
+        if cursor.take("LANGUAGE") and not cursor.take("PYTHON"):
+            got = cursor.next("PYTHON").text
+            cursor.position -= 1
+            cursor.fail(f"expected PYTHON, got `{got}`", "functions are written in Python")
+        options = _options(cursor) if cursor.take("WITH") else {}
         _expect_end(cursor)
-        return CreateFunction(name, reference)
+        return CreateFunction(name, reference, options)
     if kind not in _KINDS:
         cursor.position -= 1
         cursor.fail(f"expected SOURCE, TABLE, VIEW, SINK or FUNCTION, got `{word.text}`", _EXAMPLE)
@@ -219,6 +226,7 @@ def _relation(cursor: Cursor, kind: str) -> Create | CreateView:
                 key = (*key, column.name) if is_key else key
             if not cursor.take(",") and not cursor.peek(")"):
                 cursor.fail(f"expected , or ) after a column, got `{cursor.next(')').text}`")
+    _skip_comment(cursor)
     options: dict[str, Placed] = {}
     if cursor.take("WITH"):
         options = _options(cursor)
@@ -267,9 +275,13 @@ def _column(cursor: Cursor) -> tuple[ColumnDefinition, bool]:
     cursor.take("NULL")
     is_key = cursor.take("PRIMARY", "KEY") or cursor.take("KEY")
     cursor.take("NOT", "ENFORCED")
+    _skip_comment(cursor)
+    return ColumnDefinition(name, written, required=required), is_key
+
+
+def _skip_comment(cursor: Cursor) -> None:
     if cursor.take("COMMENT"):
         cursor.next("a comment")
-    return ColumnDefinition(name, written, required=required), is_key
 
 
 def _options(cursor: Cursor) -> dict[str, Placed]:

@@ -21,6 +21,9 @@ _TEMPLATES = {
     "element": "get({0}, 0)",
     "json_exists": "(get_json_object({0}, {1}) is not null)",
     "rand_integer": "cast(floor(rand() * {0}) as int)",
+    "is_alpha": "coalesce({0} rlike '^[a-zA-Z]+$', false)",
+    "is_decimal": "coalesce({0} rlike '^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)$', false)",
+    "is_digit": "coalesce({0} rlike '^[0-9]+$', false)",
     "sha224": "sha2({0}, 224)",
     "sha256": "sha2({0}, 256)",
     "sha384": "sha2({0}, 384)",
@@ -88,11 +91,35 @@ def _form(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Floor | exp.Ceil) and (unit := node.args.get("to")) is not None:
         floor = f"date_trunc('{unit.name}', {{0}})"
         return _fill(floor if isinstance(node, exp.Floor) else _CEIL.format(unit=unit.name), [node.this])
+    if isinstance(node, exp.SimilarTo) and node.expression.is_string and not node.args.get("escape"):
+        pattern = exp.Literal.string(similar_pattern(node.expression.name))
+        return exp.RegexpLike(this=node.this, expression=pattern)
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.JSON) and _is_any_json(node.expression):
+        parsed = exp.Anonymous(this="try_parse_json", expressions=[node.this])
+        return exp.Paren(this=exp.Not(this=exp.Is(this=parsed, expression=exp.Null())))
     if isinstance(node, exp.Column) and node.name.upper() == "LOCALTIMESTAMP" and not node.table:
         return exp.Anonymous(this="localtimestamp")
     if isinstance(node, exp.Bracket) and isinstance(node.this, exp.Column) and len(node.expressions) > 1:
         return exp.Anonymous(this=node.this.name, expressions=node.expressions)
     return node
+
+
+def _is_any_json(test: exp.Expr) -> bool:
+    return not test.args.get("this") and not test.args.get("with_") and not test.args.get("unique")
+
+
+def similar_pattern(pattern: str) -> str:
+    r"""Return the regular expression of a pattern of `SIMILAR TO`, which matches a whole text.
+
+    >>> print(similar_pattern("(a|b)%_1.5"))
+    ^(?:(a|b).*.1\.5)$
+    """
+    words = {"%": ".*", "_": ".", ".": "\\.", "^": "\\^", "$": "\\$", "\\": "\\\\"}
+    inside, parts = False, []
+    for letter in pattern:
+        inside = letter == "[" or (inside and letter != "]")
+        parts.append(letter if inside else words.get(letter, letter))
+    return f"^(?:{''.join(parts)})$"
 
 
 def translate_bounds(tree: exp.Query) -> None:

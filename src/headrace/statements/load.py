@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headrace.access import accepted_environment, check_import
+from headrace.access import accepted_environment
 from headrace.access.effort import TOO_DEEP, TOO_DEEP_HINT, EffortError, check_effort
 from headrace.connectors.registry import connector
 from headrace.durations import microseconds
 from headrace.errors import DocumentError, HeadraceError, OptionError, did_you_mean
 from headrace.functions.reference import search_directory
 from headrace.plan.graph import Graph
+from headrace.statements import functions
 from headrace.statements.declarations import (
     Create,
     CreateFunction,
@@ -34,6 +35,7 @@ from headrace.statements.queries import QueryBuilder, SelectBuilder
 from headrace.statements.ranks import ARRIVAL
 from headrace.statements.relations import Relation, quote
 from headrace.statements.tokens import Cursor, Script, split_statements
+from headrace.statements.types import schema_type
 from headrace.statements.unions import drop_times
 from headrace.steps.base import NAME
 from headrace.steps.facts import CHANGE
@@ -44,10 +46,6 @@ from headrace.yaml.load import read_tree, read_valid
 from headrace.yaml.parsing import expand_tree
 from headrace.yaml.positions import Value
 
-_NOT_NULL = re.compile(r"\s+not\s+null\b", re.IGNORECASE)
-"""A constraint inside a type, which schemas do not have."""
-_PRECISION = re.compile(r"\b(timestamp|timestamp_ltz|timestamp_ntz)\s*\(\s*\d\s*\)", re.IGNORECASE)
-"""Flink's timestamps have a number of digits; Spark's always have six."""
 _CHANGELOGS = ("true", "retract", "false")
 """The values of the option `changelog`."""
 _SETTINGS = ("name", "every", "checkpoint")
@@ -102,6 +100,7 @@ def from_text(
     name: str = "",
     environment: Mapping[str, str] | None = None,
     retracting: Collection[str] = (),
+    directory: Path | None = None,
 ) -> Graph:
     """Read a plan from SQL statements; `retracting` are tables with `changelog = 'retract'`.
 
@@ -115,7 +114,10 @@ def from_text(
     Raises:
         DocumentError: a statement is invalid; every error has line and column.
     """
-    return declare(text, file=file, name=name, environment=environment, retracting=retracting).graph
+    declared = declare(
+        text, file=file, name=name, environment=environment, retracting=retracting, directory=directory
+    )
+    return declared.graph
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def declare(
     environment: Mapping[str, str] | None = None,
     unused_sinks: bool = False,
     retracting: Collection[str] = (),
+    directory: Path | None = None,
 ) -> Declared:
     """Read a script, whose relations a shell completes and describes.
 
@@ -146,11 +149,12 @@ def declare(
         environment: the variables; default: the environment of the process.
         unused_sinks: accept sinks that nothing is written to, and a script without sources.
         retracting: the tables that are read as if `changelog` were `retract`.
+        directory: the directory of Python functions; default: that of the file, or the current one.
 
     Raises:
         DocumentError: a statement is invalid; every error has line and column.
     """
-    search_directory(Path(file).parent if Path(file).is_file() else Path.cwd())
+    search_directory(directory or (Path(file).parent if Path(file).is_file() else Path.cwd()))
     variables = accepted_environment() if environment is None else environment
     script = Script(text, file)
     try:
@@ -282,13 +286,19 @@ class _ScriptBuilder:
                 self._claim(statement.name)
                 self._catalog[statement.name.text.lower()] = self._view(statement)
             case CreateFunction():
-                check_import(statement.reference.text)
-                what = "functions of Python in queries are not supported"
-                raise refuse(statement.name.where, what, "call it in a step: map: {python: module:function}")
+                self._function(statement)
             case Insert():
                 self._insert(statement)
             case Query():
                 self._bare.append(statement)
+
+    def _function(self, statement: CreateFunction) -> None:
+        known, key = self._queries.functions, statement.name.text.lower()
+        if key in known:
+            raise refuse(statement.name.where, f"duplicate function `{statement.name}`", "rename it")
+        # The calls of a function that cannot be imported are no further errors.
+        known[key] = functions.Function(statement.name.text, statement.reference, "string")
+        known[key] = functions.declare(statement)
 
     def _view(self, view: CreateView) -> Relation:
         """Add the steps of a view."""
@@ -338,7 +348,7 @@ class _ScriptBuilder:
         entry, kind = self._endpoint(create)
         roles = connector(kind).roles
         declared = [column for column in create.columns if column.expression is None]
-        schema = ", ".join(f"{quote(c.name.text)} {_spark_type(c.type)}" for c in declared)
+        schema = ", ".join(f"{quote(c.name.text)} {schema_type(c.type)}" for c in declared)
         if schema:
             entry["schema"] = Placed(schema, create.columns[0].name.where)
         lookup = None
@@ -401,7 +411,7 @@ class _ScriptBuilder:
             changes="table" if is_table else "none",
             marked=is_table,
             key=() if retracts else tuple(key.text for key in create.key),
-            types={c.name.text: _NOT_NULL.sub("", c.type) for c in create.columns if c.type},
+            types={c.name.text: schema_type(c.type) for c in create.columns if c.type},
             lookup=lookup,
             side_outputs={"dead_letters": name},
         )
@@ -433,7 +443,9 @@ class _ScriptBuilder:
         return {"column": Placed(column, watermark.column.where), "out_of_order": duration_text(delay)}
 
     def _computed(self, expression: Placed, type_: str) -> Placed:
-        return Placed(f"cast({expression.text} as {type_})", expression.where) if type_ else expression
+        if not type_:
+            return expression
+        return Placed(f"cast({expression.text} as {schema_type(type_)})", expression.where)
 
     def _endpoint(self, create: Create) -> tuple[dict[str, Any], str]:
         """Return the entry of a source or a sink from its options, and the kind of its connector."""
@@ -649,16 +661,7 @@ def _left_out(create: Create, columns: list[str]) -> dict[str, str]:
     """Return a null of its type for each column of a sink that an `INSERT` leaves out."""
     named = {column.lower() for column in columns}
     left_out = [c for c in create.columns if c.type and c.name.text.lower() not in named]
-    return {c.name.text: f"cast(null as {_spark_type(c.type)})" for c in left_out}
-
-
-def _spark_type(written: str) -> str:
-    """Return a type as schemas have it.
-
-    >>> _spark_type("TIMESTAMP(3) NOT NULL")
-    'TIMESTAMP'
-    """
-    return _PRECISION.sub(r"\1", _NOT_NULL.sub("", written))
+    return {c.name.text: f"cast(null as {schema_type(c.type)})" for c in left_out}
 
 
 def _is_keyless(sink: Create) -> bool:

@@ -11,6 +11,7 @@ from headrace.errors import did_you_mean
 from headrace.sql.shape import is_aggregate
 from headrace.statements import (
     constants,
+    functions,
     grouping_sets,
     joins,
     over,
@@ -28,6 +29,8 @@ from headrace.statements.syntax import Emit, Select, parse_query
 from headrace.statements.tokens import Script
 from headrace.steps.facts import CHANGE
 
+_DEFAULT_DATABASE = ("default_catalog", "default_database")
+"""Where Flink has the tables of a script."""
 _CLOCK = "current_timestamp()"
 """The value of `PROCTIME()` that a query selects; other queries can order by it, and join at it."""
 _GROUP = "use GROUP BY instead"
@@ -48,6 +51,8 @@ class QueryBuilder:
         self.script = script
         self.draft = draft
         self.catalog = catalog
+        self.functions: dict[str, functions.Function] = {}
+        """The Python functions that queries can call, by lower-case name."""
 
     def build(self, name: str, tokens: Iterable[Token], where: str, *, positional: bool = False) -> Relation:
         """Add the steps of a query, the last of which is called `name`.
@@ -147,22 +152,30 @@ class SelectBuilder:
 
     def from_clause(self, tree: exp.Select) -> joins.Source:
         """Return the relation that a query reads, with the joins of its `FROM` clause."""
+        from sqlglot import expressions as exp
+
         clause = tree.args.get("from_")
         if clause is None:
             source = joins.Source.of("", constants.one_row(self, tree), self.where)
+        elif isinstance(clause.this, exp.Unnest):
+            source = joins.Source.of("", Relation(constants.add_row(self), ()), self.where)
+            source = joins.explode(self, source, clause.this)
         else:
             source = joins.Source.of(*self.relation(clause.this), self.where)
+        functions.check_places(self, tree)
         conditions = joins.conditions_of(tree)
+        calling = [condition for condition in conditions if any(functions.calls_of(self, condition))]
+        conditions = [condition for condition in conditions if condition not in calling]
         all_joins = tree.args.get("joins") or []
         for number, join in enumerate(all_joins):
             pushes = not any(later.side.upper() in ("RIGHT", "FULL") for later in all_joins[number + 1 :])
             source = joins.build(self, source, join, conditions, pushes=pushes)
         for lateral in tree.args.get("laterals") or ():
             source = joins.explode(self, source, lateral)
-        source = replace(source, where=conditions)
+        source = replace(source, where=[*conditions, *calling])
         if any(map(joins.has_subquery, [*conditions, *tree.expressions])):
             source = windows.assign_source(self, source)
-        return subqueries.apply(self, tree, source)
+        return functions.apply(self, tree, subqueries.apply(self, tree, source))
 
     def relation(self, node: exp.Expr) -> tuple[str, Relation]:
         """Return the name and the relation of an item in `FROM`."""
@@ -217,6 +230,10 @@ class SelectBuilder:
 
     def table(self, node: exp.Table) -> Relation:
         """Return the relation of a name."""
+        from sqlglot import expressions as exp
+
+        if (node.catalog.lower(), node.db.lower()) == _DEFAULT_DATABASE:
+            node = exp.Table(this=node.this)
         name = f"{node.db}.{node.name}" if node.db else node.name
         relation = next((known for key, known in self.catalog.items() if key == name.lower()), None)
         if relation is not None:
@@ -226,7 +243,8 @@ class SelectBuilder:
             if node.name.lower() not in main.side_outputs:
                 outputs = [f"{node.db}.{output}" for output in main.side_outputs]
                 raise refuse(place, f"unknown output `{name}`", did_you_mean(name, outputs))
-            return Relation(f"{main.side_outputs[node.name.lower()]}.{node.name.lower()}", None)
+            output = main.side_outputs[node.name.lower()]
+            return Relation(output if "." in output else f"{output}.{node.name.lower()}", None)
         raise refuse(place, f"unknown source or view `{name}`", did_you_mean(name, self.catalog))
 
     # SELECT

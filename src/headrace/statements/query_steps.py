@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.errors import DocumentError, OptionError
 from headrace.plan.graph import Graph
 from headrace.statements.draft import Draft, refuse, to_value
 from headrace.statements.queries import QueryBuilder
@@ -14,6 +15,8 @@ from headrace.statements.tokens import Cursor, Script, split_statements
 from headrace.statements.unions import drop_times
 from headrace.steps.base import MAIN, Node, Ref
 from headrace.steps.facts import CHANGE
+from headrace.steps.patterns.match_recognize import RowPattern
+from headrace.steps.rows.sql import Sql, sql_node
 from headrace.yaml.positions import Value
 
 if TYPE_CHECKING:
@@ -28,6 +31,45 @@ class ReadSteps(Protocol):
     def __call__(
         self, graph: Graph, steps: Mapping[str, tuple[str, Value]], /, *, checked: bool = True
     ) -> list[Node]: ...
+
+
+def step_nodes(
+    graph: Graph,
+    name: str,
+    query: str,
+    known: Mapping[str, Ref],
+    *,
+    timed: Mapping[str, Ref] | None = None,
+    where: str,
+    read: ReadSteps,
+) -> list[Node]:
+    """Return the nodes of a `sql` step: one query of Spark, or the steps of a query that Spark cannot run.
+
+    Args:
+        graph: the plan with the outputs that the query can read.
+        name: the name of the step, and of its last node.
+        query: the text of one query.
+        known: the outputs by the names that the query has for them.
+        timed: the outputs that have event time, for the forms that need it, by the same names.
+        where: the location of the query in errors; line and column in its text follow.
+        read: reads the steps.
+
+    Raises:
+        DocumentError: the query has an error, or no steps that give its rows; with reason and rewrite.
+    """
+    node: Sql | RowPattern | None = None
+    try:
+        node = sql_node(name, query, known, timed=timed)
+        if isinstance(node, RowPattern) or (node is not None and not node.is_refused(graph)):
+            return [node]
+    except OptionError:  # the query has forms that Spark does not, or an error, which has a place below
+        pass
+    try:
+        return query_nodes(graph, name, query, {**known, **(timed or {})}, where=where, read=read)
+    except DocumentError:
+        if node is not None:
+            return [node]  # its refusals are problems of the plan
+        raise
 
 
 def query_nodes(

@@ -59,7 +59,7 @@ class Relation:
     hidden: bool = False
     """True for the result of a subquery, whose columns `select *` leaves out."""
     side_outputs: Mapping[str, str] = field(default_factory=dict)
-    """The side outputs by name, each with the entry that has it."""
+    """The side outputs by name, each with the entry that has it, or with the output of another name."""
 
     def visible(self) -> tuple[str, ...]:
         """Return the columns of `select *`."""

@@ -33,24 +33,30 @@ _SPLIT = "split_index"
 _JSON = "use to_json(named_struct('key', value)) or to_json(array(...))"
 _NOT_IN_SPARK = {
     "All": ("ALL (subquery)", "compare with a scalar subquery: > (SELECT max(price) FROM ...)"),
-    "JSON": ("IS JSON", "compare try_parse_json(text) with null"),
+    "JSON": ("IS JSON with a kind of value", "write IS JSON, or compare schema_of_json(text)"),
     "JSONArray": ("JSON_ARRAY", _JSON),
     "JSONObject": ("JSON_OBJECT", _JSON),
     "JSONObjectAgg": ("JSON_OBJECTAGG", "use to_json(map_from_entries(collect_list(struct(key, value))))"),
     "JSONArrayAgg": ("JSON_ARRAYAGG", "use to_json(collect_list(value))"),
-    "SimilarTo": ("SIMILAR TO", "use RLIKE, whose pattern is found anywhere: '^(a|b)$'"),
+    "SimilarTo": (
+        "SIMILAR TO with a computed pattern or ESCAPE",
+        "use RLIKE, whose pattern is found anywhere: '^(a|b)$'",
+    ),
     "Time": ("the type TIME", "use date_format(ts, 'HH:mm:ss')"),
 }
 """Forms by the class of sqlglot, each with what to write."""
 
 
-_OF_THE_RUN = {
+_REFUSED = {
+    "json_array": ("JSON_ARRAY is not supported", _JSON),
+    "json_arrayagg": ("JSON_ARRAYAGG is not supported", "use to_json(collect_list(value))"),
+    "json_object": ("JSON_OBJECT is not supported", _JSON),
     "current_watermark": (
         "CURRENT_WATERMARK is not supported: its value would differ when an epoch is repeated",
         "rows behind the watermark are in the side output `late` of a window: SELECT * FROM totals.late",
     ),
 }
-"""Functions whose value depends on the run, each with the reason and what to write."""
+"""Functions without a counterpart in Spark, each with the reason and what to write."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +188,8 @@ class Scope:
 
     def _check_function(self, call: exp.Anonymous) -> None:
         name = call.name.lower()
-        if name in _OF_THE_RUN:
-            what, hint = _OF_THE_RUN[name]
+        if name in _REFUSED:
+            what, hint = _REFUSED[name]
             raise refuse(self.place_of(call), what, hint)
         if name not in spark_functions() and name not in _FUNCTIONS:
             near = nearest(name, sorted(spark_functions()))

@@ -41,7 +41,7 @@ def apply(builder: SelectBuilder, tree: exp.Select, source: Source) -> Source:
     items = [query for item in tree.expressions for query in _subqueries(item)]
     if not nested and not items:
         return source
-    source = _filter_first(builder, source, nested)
+    source = filter_first(builder, source, nested)
     remaining = [condition for condition in source.where if condition not in nested]
     for condition in nested:
         copy = condition.copy()
@@ -60,8 +60,8 @@ def apply(builder: SelectBuilder, tree: exp.Select, source: Source) -> Source:
     return replace(source, where=remaining)
 
 
-def _filter_first(builder: SelectBuilder, source: Source, nested: list[exp.Expr]) -> Source:
-    """Add the filter of the plain conditions, so that the joins keep fewer rows."""
+def filter_first(builder: SelectBuilder, source: Source, nested: list[exp.Expr]) -> Source:
+    """Add the filter of the conditions that are not `nested`, so that the next steps get fewer rows."""
     plain = [
         condition
         for condition in source.where

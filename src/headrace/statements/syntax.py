@@ -105,6 +105,7 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
 
     words: list[Token] = []
     skipped: list[int] = []
+    opened: list[str] = []
     depth = 0
     for number, token in enumerate(tokens):
         before = tokens[number - 1].text.upper() if number else ""
@@ -112,8 +113,10 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
         upper = token.text.upper()
         if token.text == "(":
             depth += 1
+            opened.append(before)
         if token.text == ")":
             depth -= 1
+            opened = opened[:-1]
             if skipped and skipped[-1] == depth:
                 skipped.pop()
                 continue
@@ -124,7 +127,13 @@ def _prepare(script: Script, tokens: list[Token]) -> list[Token]:
             continue
         if upper == "TABLE" and before in ("(", "=>"):
             continue  # TUMBLE(TABLE bid, ...)
-        if upper in _AS_NAMES and (after in ("(", ".", ",", ")", "") or before == "GROUP BY"):
+        if upper == "ROW" and after == "<":
+            words.append(_copy(token, TokenType.STRUCT, "STRUCT"))
+        elif upper == "BYTES" and before == "AS" and opened[-1:] in (["CAST"], ["TRY_CAST"]):
+            words.append(_copy(token, TokenType.BINARY, "BINARY"))
+        elif upper == "SOME" and [t.text.upper() for t in tokens[number + 1 : number + 3]] == ["(", "SELECT"]:
+            words.append(_copy(token, TokenType.ANY, "ANY"))
+        elif upper in _AS_NAMES and (after in ("(", ".", ",", ")", "") or before == "GROUP BY"):
             words.append(_copy(token, TokenType.VAR))
         else:
             words.append(token)

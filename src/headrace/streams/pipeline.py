@@ -15,6 +15,7 @@ from headrace.connectors.base import Connector, Guarantee
 from headrace.connectors.memory import Memory
 from headrace.durations import Duration
 from headrace.errors import (
+    CELL,
     DocumentError,
     HeadraceError,
     Location,
@@ -30,9 +31,7 @@ from headrace.runtime.options import ExecutionMode, RunOptions, Until
 from headrace.schemas.fields import Schema
 from headrace.steps.base import NAME, Node, Ref, generate_name
 from headrace.steps.endpoints.source import FrameSource, OnError, source_node
-from headrace.steps.patterns.match_recognize import RowPattern
 from headrace.steps.rows.event_time import ClockTime, EventTime
-from headrace.steps.rows.sql import Sql, sql_node
 from headrace.streams.signatures import verb
 
 if TYPE_CHECKING:
@@ -299,24 +298,13 @@ class Pipeline:
         return QueryResult(self, refs[-1])
 
     def _query_nodes(self, name: str, query: str, known: Mapping[str, Ref]) -> list[Node]:
-        """Return one step in Spark SQL, or the steps of a query with state."""
-        from headrace.statements.query_steps import query_nodes
+        from headrace.statements.query_steps import step_nodes
         from headrace.yaml.build import read_steps
 
-        timed = self._tables_with_time()
-        node: Sql | RowPattern | None = None
+        timed, where = self._tables_with_time(), f"`{name}`"
         try:
-            node = sql_node(name, query, known, timed=timed)
-            if isinstance(node, RowPattern) or (node is not None and not node.is_refused(self._graph)):
-                return [node]
-        except OptionError:  # the query has forms that Spark does not
-            pass
-        try:
-            known = {**known, **timed}
-            return query_nodes(self._graph, name, query, known, where=f"`{name}`", read=read_steps)
+            return step_nodes(self._graph, name, query, known, timed=timed, where=where, read=read_steps)
         except DocumentError as error:
-            if node is not None:
-                return [node]  # its refusals are problems of the plan
             problem = error.problems[0]
             raise OptionError(problem.what, where=problem.where, hint=problem.hint) from None
 
@@ -543,4 +531,13 @@ def _calling_place() -> str:
     frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back  # type: ignore[assignment]
-    return Location(Path(frame.f_code.co_filename).name, frame.f_lineno, 0) if frame is not None else ""
+    return Location(_file_name(frame.f_code.co_filename), frame.f_lineno, 0) if frame is not None else ""
+
+
+def _file_name(path: str) -> str:
+    """Return the name of a file of user code; of a notebook cell, that with its execution count."""
+    notebook = sys.modules.get("IPython")
+    shell = notebook.get_ipython() if notebook is not None else None
+    names = getattr(getattr(shell, "compile", None), "format_code_name", None)  # IPython 8 and later
+    _, number = (names(path) if names is not None else None) or ("", "")
+    return f"{CELL}{number.removeprefix('In[').removesuffix(']')}]" if number else Path(path).name

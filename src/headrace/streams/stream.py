@@ -356,6 +356,7 @@ class Stream(ArrivalVerbs, OverVerb, Rows):
         /,
         *,
         on_error: Literal["fail"],
+        arguments: Sequence[str] | None = ...,
         output: Output = ...,
         concurrency: int | None = ...,
         timeout: Duration | None = ...,
@@ -368,6 +369,7 @@ class Stream(ArrivalVerbs, OverVerb, Rows):
         f: Code,
         /,
         *,
+        arguments: Sequence[str] | None = ...,
         output: Output = ...,
         on_error: OnFailure = ...,
         concurrency: int | None = ...,
@@ -381,6 +383,7 @@ class Stream(ArrivalVerbs, OverVerb, Rows):
         f: Code,
         /,
         *,
+        arguments: Sequence[str] | None = None,
         output: Output = None,
         on_error: OnFailure = "divert",
         concurrency: int | None = None,
@@ -394,6 +397,8 @@ class Stream(ArrivalVerbs, OverVerb, Rows):
             name: the step's name.
             f: a function; a class, which each worker instantiates once, calling its `open()` if it has one;
                 or the text `"module:name"`. Its argument is a row with attribute access: `row.amount`.
+            arguments: columns; the function is called with their values instead of the row, and the columns
+                that it returns are added to the row.
             output: the columns it returns; default: the dataclass or pydantic model of its return type.
             on_error: `"divert"`, or `"fail"` to stop the run.
             concurrency: the maximum number of concurrent calls of an async function; default 10. The order
@@ -406,8 +411,17 @@ class Stream(ArrivalVerbs, OverVerb, Rows):
         ...     return {"card": row.card, "score": row.amount / 100}
         >>> tx.map("scored", score, output="card string, score double").dead_letters
         <scored.dead_letters of p>
+        >>> def tax(amount: float) -> float:
+        ...     return amount * 0.25
+        >>> tx.map("taxed", tax, arguments=["amount"], output="tax double")
+        <taxed of p>
         """
-        options = {"on_error": on_error, "concurrency": concurrency, "timeout": timeout}
+        options = {
+            "arguments": arguments,
+            "on_error": on_error,
+            "concurrency": concurrency,
+            "timeout": timeout,
+        }
         return self._apply(Map, name, f, output, options)
 
     @overload

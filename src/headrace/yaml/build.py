@@ -10,8 +10,7 @@ from headrace.steps.base import MAIN, Node, Ref, generate_name
 from headrace.steps.endpoints.sink import SinkModel
 from headrace.steps.endpoints.source import SourceModel
 from headrace.steps.grammar.step import Inputs, StepKeys
-from headrace.steps.patterns.match_recognize import RowPattern
-from headrace.steps.rows.sql import SqlModel, sql_node
+from headrace.steps.rows.sql import SqlModel
 from headrace.yaml.entries import Entry, read_step
 from headrace.yaml.errors import ErrorCollector, locate_errors, raise_problem
 from headrace.yaml.positions import Scalar, Value
@@ -87,32 +86,23 @@ class PlanBuilder:
         tables = {name: ref for name, ref in self._last.items() if MAIN in self._nodes[name].outputs}
         if refs:
             tables["this"] = refs[0]
-        if isinstance(step, SqlModel) and (node := self._build_query(name, step, tables, place)) is not None:
-            return node
-        for table in step.tables if isinstance(step, SqlModel) else ():
-            if table not in self._names and table not in tables:
+        if not isinstance(step, SqlModel):
+            with locate_errors(place):
+                return step.build(name, Inputs(refs, tables))
+        for table in () if step.is_foreign else step.tables:
+            if table not in tables:
                 what = f"the query reads an unknown source or step `{table}`"
                 raise_problem(place, what, did_you_mean(table, self._names))
-        with locate_errors(place):
-            return step.build(name, Inputs(refs, tables))
+        return self._build_query(name, step, tables, place)
 
-    def _build_query(self, name: str, step: SqlModel, tables: Mapping[str, Ref], place: str) -> Node | None:
-        """Add the steps of a query with state, and return the last; None for others."""
-        from headrace.statements.query_steps import query_nodes
+    def _build_query(self, name: str, step: SqlModel, tables: Mapping[str, Ref], place: str) -> Node:
+        """Add the steps of a query, and return the last one."""
+        from headrace.statements.query_steps import step_nodes
 
-        graph, node = Graph(name, self._nodes), None
-        if not step.is_foreign:
-            if any(table not in tables for table in step.tables):
-                return None
-            with locate_errors(place):
-                node = sql_node(name, step.query, tables)
-            if isinstance(node, RowPattern) or (node is not None and not node.is_refused(graph)):
-                return None
+        graph = Graph(name, self._nodes)
         try:
-            *first, last = query_nodes(graph, name, step.query, tables, where="query", read=read_steps)
+            *first, last = step_nodes(graph, name, step.query, tables, where="query", read=read_steps)
         except DocumentError as error:
-            if node is not None:
-                return None  # its refusals are problems of the plan
             problem = error.problems[0]
             _, line, column = problem.where.split(":")
             raise_problem(place, f"{problem.what}, at line {line}, column {column}", problem.hint)

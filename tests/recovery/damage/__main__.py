@@ -26,7 +26,7 @@ def main() -> int:
     shared_session()
     results: list[Result] = []
     for name in options.kinds:
-        with tempfile.TemporaryDirectory() as place, KINDS[name]() as kind:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place, KINDS[name]() as kind:
             harness = Harness(kind, Path(place))
             for result in harness.try_all(options.number // len(options.kinds), options.seed):
                 results.append(result)

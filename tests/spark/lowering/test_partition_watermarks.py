@@ -67,3 +67,15 @@ def test_highest_event_times_are_stored_per_epoch(spark: SparkSession, tmp_path:
         (tmp_path / "2.json").write_bytes(damaged)
         with pytest.raises(Exception, match="its checksum does not match, or is missing"):
             store.read(3)
+
+
+def test_a_missing_file_of_event_times_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    store = kernel(spark).time.PartitionTimesDriver.store(str(tmp_path / "tx"))
+    assert dict(store.read(0)) == {}
+    assert dict(store.read(3)) == {}, "a step that is new in epoch 3"
+    store.write(3, java_map(spark, {"p-0": 30}))
+    assert dict(store.read(3)) == {}
+    assert dict(store.read(4)) == {"p-0": 30}
+    (tmp_path / "tx" / "3.json").unlink()
+    with pytest.raises(Exception, match=r"NoSuchFileException.*3\.json"):
+        store.read(4)

@@ -22,6 +22,14 @@ def large(row: Any) -> bool:
     return bool(row.amount > 15)
 
 
+def ratio(amount: float, limit: float) -> float | None:
+    return amount / limit if amount else None
+
+
+async def country_name(code: str | None) -> str | None:
+    return None if code is None else code.upper()
+
+
 class Spend(Processor):
     """The total of each card, reported after ten quiet seconds; large payments go to a side output."""
 

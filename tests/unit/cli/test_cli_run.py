@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -189,6 +190,24 @@ def test_without_a_terminal_one_line_is_printed_while_spark_starts(
 
     monkeypatch.setattr("headrace.runtime.run.start", start)
     assert call("run", "good.py", *words).stderr == text
+
+
+def test_interrupts_while_spark_starts_are_acknowledged(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(graph: object, options: object, on_phase: Callable[[str], None]) -> None:
+        on_phase(STARTING_SPARK)
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:  # as py4j does
+            logging.exception("KeyboardInterrupt while sending command.")
+            raise
+
+    monkeypatch.setattr("headrace.runtime.run.start", start)
+    done = call("run", "good.py")
+    assert done.returncode == 130
+    [_, first, second] = done.stderr.splitlines()
+    assert "stopping when the run has started; press Ctrl-C again" in first
+    assert "interrupted" in second
 
 
 def test_first_interrupt_is_counted_and_the_second_raises() -> None:

@@ -109,7 +109,7 @@ def test_parquet_files_carry_rows_and_others_bytes() -> None:
         ),
         (
             {"path": "x", "max_files_per_batch": 0},
-            "files: max_files_per_batch: input should be greater than or equal to 1",
+            "files: max_files_per_batch: expected a number of at least 1",
         ),
         ({"path": "x", "partition_by": [1]}, "files: partition_by: expected a list of column names, got [1]"),
     ],
@@ -220,7 +220,7 @@ def test_parquet_set_by_the_source_makes_files_carry_rows() -> None:
     ("options", "message"),
     [
         ({}, "generator: expected `rows`, `rate` or both: rows without end and rate"),
-        ({"rows": -1}, "generator: rows: input should be greater than or equal to 0, got -1"),
+        ({"rows": -1}, "generator: rows: expected a number of at least 0, got -1"),
         (
             {"replay": "x"},
             "generator: expected `time`, the column with the time at which a line is due, or speed `max`",
@@ -265,13 +265,13 @@ def test_wrong_options_of_the_generator_are_reported(options: dict[str, object],
     ("kind", "options", "message"),
     [
         ("socket", {}, "socket: option `port` is missing\n  hint: `port` is the server's port"),
-        ("socket", {"port": 70000}, "socket: port: input should be less than or equal to 65535, got 70000"),
+        ("socket", {"port": 70000}, "socket: port: expected a number of at most 65535, got 70000"),
         (
             "socket",
             {"port": 1, "reconnect": "long"},
             "socket: reconnect: expected a duration such as `30 seconds`",
         ),
-        ("console", {"limit": 0}, "console: limit: input should be greater than or equal to 1, got 0"),
+        ("console", {"limit": 0}, "console: limit: expected a number of at least 1, got 0"),
         ("console", {"style": "xml"}, "console: style: input should be 'auto', 'table' or 'json', got 'xml'"),
     ],
 )

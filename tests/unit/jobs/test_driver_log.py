@@ -47,3 +47,13 @@ def test_epochs_of_a_query_are_one_record_per_period(lines: list[str]) -> None:
     ]  # fmt: skip
     assert records[2].text == "committed: 40 rows read, 120 ms for the last epoch, watermark not set"
     assert records[3].text.startswith("committed from epoch 1 on: 100 rows read")
+
+
+def test_rows_of_the_run_that_drains_are_counted_from_zero(lines: list[str]) -> None:
+    log = EpochLog()
+    log.add(status(QueryStatus("totals", 4, 40)), last=True)
+    log.begin_run()
+    log.add(status(QueryStatus("totals", 6, 7, watermark="9999-12-31T23:58:59.000Z")), last=True)
+    [_, drained] = parse_records(lines)
+    text = "committed from epoch 5 on: 7 rows read, 0 ms for the last epoch, watermark end of the input"
+    assert drained.text == text

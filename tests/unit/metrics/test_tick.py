@@ -99,3 +99,13 @@ def test_backlog_of_a_log_is_the_lag_of_its_source() -> None:
     assert (tick["metrics"]["lag"], tick["metrics"]["messages_dropped"]) == (7, 2)
     assert tick["steps"]["a"]["reception"]["stored"] == 7
     assert "reception" not in tick["steps"]["out"]
+
+
+def test_the_size_of_the_state_is_unknown_until_every_query_has_reported() -> None:
+    pipeline = Pipeline("one")
+    read(pipeline, "a").write("out", connect.console())
+    sizes = []
+    for query in (QueryStatus("a"), QueryStatus("a", 3, state_bytes=900)):
+        status = Status(True, 0, 0, 0.0, None, None, 0, queries=(query,))
+        sizes.append(TickBuilder(pipeline._plan()).build(status)["metrics"]["state_bytes"])
+    assert sizes == [None, 900]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace import Pipeline, SourceStream, connect, triggers, windows
+from headrace import Pipeline, SourceStream, connect, statements, triggers, windows
 from headrace.plan.warnings import warnings_of
 
 
@@ -71,4 +71,44 @@ def test_sessions_that_fire_once_are_never_swallowed_later(tx: SourceStream) -> 
     sessions.aggregate("s", n="count(*)").write(
         "table", connect.sqlite(path="x.db", table="t", key=["k", "window"])
     )
+    assert warnings(tx) == []
+
+
+SOURCES = """
+create source a (k string, v double, ts timestamp, watermark for ts as ts - interval 5 minutes)
+  with (connector = 'memory');
+create source b (k string, w double, ts timestamp, watermark for ts as ts - interval 5 minutes)
+  with (connector = 'memory');
+create sink s with (connector = 'console') as
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("select a.k, a.v, b.w from a left join b on a.k = b.k", 1),
+        ("select a.k, a.v, b.w from a join b on a.k = b.k", 1),
+        ("select a.k from a left semi join b on a.k = b.k", 1),
+        (
+            "select a.k, a.v, b.w from a left join b on a.k = b.k"
+            " and b.ts between a.ts and a.ts + interval 5 minutes",
+            0,
+        ),
+    ],
+)
+def test_a_join_of_streams_in_sql_without_a_bound_of_time_grows_without_bound(query: str, count: int) -> None:
+    graph = statements.from_text(SOURCES + query, file="p.sql", name="p")
+    actual = warnings_of(Pipeline._from_graph(graph)._plan())
+    assert [str(warning.where).startswith("p.sql:") for warning in actual] == [True] * count
+    growing = "stores all rows of `a` and `b`: its state grows without bound"
+    assert [warning.what for warning in actual] == [growing] * count
+    assert all("b.ts between a.ts" in warning.hint for warning in actual)
+
+
+def test_a_live_join_of_tables_has_the_size_of_the_tables(tx: SourceStream) -> None:
+    table = tx.event_time("ts").key_by("k").latest("last")
+    other = table._pipeline.read("o", connect.memory(), schema="k string, w int, ts timestamp")
+    others = other.event_time("ts").key_by("k").latest("others")
+    both = table.join("both", others, on="k", select={"k": "left.k", "w": "right.w"})
+    both.write("out", connect.sqlite(path="x.db", table="t", key="k"))
     assert warnings(tx) == []

@@ -480,7 +480,6 @@ def test_late_rows_of_a_view_are_a_relation() -> None:
         ("DROP VIEW v", "DROP is a statement of the shell, not of a script"),
         ("ALTER VIEW v", "expected a statement, got `ALTER`"),
         ("SET 'speed' = '3'", "unknown setting `speed`"),
-        ("CREATE FUNCTION f AS 'm:f'", "functions of Python in queries are not supported"),
         ("CREATE VIEW v AS SELECT 'open FROM bid", "this quote is not closed"),
         (
             "CREATE VIEW v AS SELECT b.price FROM bid b JOIN click c WITHIN ON b.auction = c.auction;",

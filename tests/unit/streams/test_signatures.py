@@ -12,7 +12,7 @@ import headrace as h
 from headrace import detectors, triggers, windows
 from headrace.joins.declare import AsOfJoin, IntervalJoin, TableJoin, WindowJoin
 from headrace.lookups.declare import Lookup
-from headrace.steps.code.function_models import FunctionOptions, OutputOptions
+from headrace.steps.code.function_models import FunctionOptions, MapOptions, OutputOptions
 from headrace.steps.code.process import ProcessOptions
 from headrace.steps.grammar.declaration import Declaration
 from headrace.steps.grammar.model import Grammar
@@ -64,7 +64,7 @@ VERBS: list[tuple[Callable[..., Any], type[Declaration]]] = [
 """Verbs and their models."""
 
 DOCUMENTED: list[tuple[Callable[..., Any], type[Grammar]]] = [
-    (h.Stream.map, OutputOptions),
+    (h.Stream.map, MapOptions),
     (h.Stream.flat_map, OutputOptions),
     (h.Stream.map_batches, OutputOptions),
     (h.Stream.filter, FunctionOptions),

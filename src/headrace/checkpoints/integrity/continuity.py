@@ -15,7 +15,7 @@ from headrace.checkpoints.layout import read_log_file, read_record
 from headrace.checkpoints.sources import MODE
 from headrace.checkpoints.sources import NAME as SOURCES
 from headrace.errors import DamagedFileError
-from headrace.sealed_files import RESTORE, unseal
+from headrace.sealed_files import RESTORE, seal, unseal
 
 _OFFSETS = "the input of an epoch"
 _COMMIT = "the watermark and the state after an epoch"
@@ -57,11 +57,25 @@ def check_logs(query: Path) -> Iterator[Damage]:
     if not damages:
         yield from _check_source_logs(spark)
     yield from verify_seals(times_files(query), _TIMES)
+    yield from _missing_times(query)
 
 
 def times_files(query: Path) -> list[Path]:
     """Return the files with the event times of partitions, `watermarks/<step>/<epoch>.json`."""
     return sorted(query.glob("watermarks/*/[0-9]*.json"))
+
+
+def newest_times(query: Path) -> list[Path]:
+    """Return the files with event times of the last committed epoch."""
+    committed = log_numbers(_commits(query))[-1:]
+    return [file for number in committed for file in sorted(query.glob(f"watermarks/*/{number}.json"))]
+
+
+def copy_times(times: list[Path], query: Path) -> None:
+    """Copy files with event times to those of the last committed epoch, which read no rows."""
+    for file in times:
+        copy = file.with_name(f"{log_numbers(_commits(query))[-1]}.json")
+        copy.write_bytes(seal(unseal(file.read_bytes(), file, hint=RESTORE), copy))
 
 
 def metadata_files(spark: Path) -> Iterator[Path]:
@@ -87,10 +101,26 @@ def verify_seals(files: list[Path], lost: str) -> Iterator[Damage]:
             continue
 
 
-def _missing(log: Path, present: list[int], needed: list[int], lost: str) -> Iterator[Damage]:
+def _missing_times(query: Path) -> Iterator[Damage]:
+    """Yield the files with event times that an epoch wrote before it committed, and that are missing.
+
+    Steps that the query no longer has were removed when it started.
+    """
+    committed = log_numbers(_commits(query))[-1:]
+    for times in sorted(query.glob("watermarks/*/")):
+        yield from _missing(times, log_numbers(times), committed, _TIMES, suffix=".json")
+
+
+def _commits(query: Path) -> Path:
+    return query / "spark" / "commits"
+
+
+def _missing(
+    log: Path, present: list[int], needed: list[int], lost: str, suffix: str = ""
+) -> Iterator[Damage]:
     complete = {*range(min(present, default=0), max(present, default=-1) + 1), *(n for n in needed if n >= 0)}
     for number in sorted(complete.difference(present)):
-        yield Damage(log / str(number), MISSING, lost)
+        yield Damage(log / f"{number}{suffix}", MISSING, lost)
 
 
 def _check_source_logs(spark: Path) -> Iterator[Damage]:

@@ -175,8 +175,11 @@ def _start(graph: Graph, options: RunOptions, interrupts: Interrupts, *, quiet: 
         if phase.startswith("standby") and not quiet:
             print_message(f"{graph.name}: {phase}")
 
+    waits = "stopping when the run has started; press Ctrl-C again to stop immediately"
+    interrupts.on_first = lambda: print_message(waits, "warn")
     with spinner or nullcontext():
         handle = start(graph, options, show)
+    interrupts.on_first = None
     interrupts.install()
     return handle
 

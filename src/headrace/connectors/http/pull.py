@@ -18,7 +18,8 @@ from headrace.connectors.http.bodies import BodyError, body_encoding, find_items
 from headrace.connectors.network.requests import is_temporary, open_client, token_header
 from headrace.connectors.options import seconds_of
 from headrace.connectors.write_ahead_log import LogClosedError, LogFullError, Message, MessageTooLargeError
-from headrace.errors import SourceError
+from headrace.errors import DamagedFileError, SourceError
+from headrace.sealed_files import RESTORE
 
 if TYPE_CHECKING:
     from headrace.connectors.http import Http
@@ -53,6 +54,11 @@ class PullReceiver:
         self._client = open_client(headers, timeout)
 
     def start(self, log: WriteAheadLog) -> None:
+        if not self._path.exists():
+            if log.end:
+                what = "the file is missing: it has the cursor of the last request"
+                raise DamagedFileError(what, where=str(self._path), hint=RESTORE)
+            write_json(self._path, asdict(self._state))
         self._thread = threading.Thread(target=self._work, args=(log,), name="headrace-poll", daemon=True)
         self._thread.start()
 

@@ -124,8 +124,13 @@ view = new EditorView({
 });
 view.scrollDOM.tabIndex = 0;  // a scrollable region must be reachable by keyboard
 window.editor = view;
-startTests(view);
 flow = startFlow(view, show);
+startTests(view, written);
+
+async function written() {  // the text with the changes in the form of the flow that are on their way
+  await flow.written();
+  return view.state.doc.toString();
+}
 
 $("upgrade")?.addEventListener("click", async () => {
   const {name} = $("upgrade").dataset;
@@ -133,7 +138,7 @@ $("upgrade")?.addEventListener("click", async () => {
   $("upgrade").disabled = true;
   toast(`${name}: Stopping for the upgrade`);
   try {
-    const body = {document: view.state.doc.toString(), name: pageState.file.replace(/\.ya?ml$/, "")};
+    const body = {document: await written(), name: pageState.file.replace(/\.ya?ml$/, "")};
     await request("POST", `/api/v1/jobs/${pageState.job}/upgrade`, body);
     location.assign("/jobs/" + pageState.job);
   } catch (error) {
@@ -145,8 +150,8 @@ $("upgrade")?.addEventListener("click", async () => {
 $("submit-form").addEventListener("submit", async event => {
   event.preventDefault();
   const name = event.target.elements.name?.value.trim();
-  const body = {document: view.state.doc.toString(), ...(name ? {name} : {}), ...(pageState.directory ? {directory: pageState.directory} : {})};
   $("submit").disabled = true;
+  const body = {document: await written(), ...(name ? {name} : {}), ...(pageState.directory ? {directory: pageState.directory} : {})};
   try {
     const job = await request("POST", "/api/v1/jobs", body);
     location.assign("/jobs/" + job.id);

@@ -20,13 +20,15 @@ export function startFlow(editor, showResult) {
   startTabs();
   startTools();
   on("close", () => { if (selected && isOpen()) { canvas.focus(selected); close(); } });
-  return {update, reveal};
+  return {update, reveal, written: () => queue};
 }
 
 // Apply operations to the text, one request after the other.
 let queue = Promise.resolve();
+const waiting = [];
 function edit(...operations) {
-  queue = queue.then(() => send(operations));
+  waiting.push(operations);
+  queue = queue.then(() => { waiting.shift(); return send(operations); });
   return queue;
 }
 
@@ -37,15 +39,29 @@ async function send(operations) {
     answer = await request("POST", "/ui/flow/edit", {document: before, operations});
   } catch (error) {
     status("bad", "✕ " + error.message);
+    form.answered(operations);
     return null;
   }
   if (text() !== before) return send(operations);  // the text was edited meanwhile
   status("idle", "");
-  for (const {op, name, to} of operations) if (op === "rename") canvas?.rename(name, to);
-  if (answer.name) [selected, isFormOpen] = [answer.name, true];
+  form.answered(operations);
+  for (const {op, name, to} of operations) if (op === "rename") rename(name, to);
+  if (answer.name && operations.at(-1).op === "add") [selected, isFormOpen] = [answer.name, true];
   replaceText(answer.document);
   show(answer.checked);
   return answer;
+}
+
+function rename(from, to) {  // in what is shown, and in the operations that wait
+  canvas?.rename(from, to);
+  form.renamed(from, to);
+  if (selected === from) selected = to;
+  for (const operation of waiting.flat()) {
+    for (const key of ["name", "source", "target"]) {
+      if (operation[key]?.split(".")[0] === from) operation[key] = to + operation[key].slice(from.length);
+    }
+    if (operation.path?.[1] === from) operation.path[1] = to;
+  }
 }
 
 function replaceText(next) {  // the changed characters only: the cursor and other marks stay
@@ -135,6 +151,7 @@ function startTabs() {
     });
     $("edit").classList.toggle("flowing", isOpen());
     document.documentElement.classList.remove("flow-first");
+    form.forget();
     if (focus) tab.focus();
     view.requestMeasure();
     draw();
@@ -147,7 +164,7 @@ function startTabs() {
   open(preferred && !tabs[1].disabled ? tabs[1] : tabs[0]);
 }
 
-const history = command => { command(view); };
+const history = command => { form.forget(); command(view); };
 
 function startTools() {
   const actions = {undo: () => history(undo), redo: () => history(redo), delete: removeSelection, fit: () => canvas.fit(), arrange};

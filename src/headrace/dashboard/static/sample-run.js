@@ -58,13 +58,13 @@ function status(tone, text) {
   $("test-status").textContent = text;
 }
 
-export function startTests(view) {
+export function startTests(view, written) {
   $("test").addEventListener("toggle", () => { if ($("test").open) fill(); });
   $("test-form").addEventListener("submit", async event => {
     event.preventDefault();
     $("test-run").disabled = true;
     status("idle", "Running; Spark takes some seconds to start …");
-    const body = {document: view.state.doc.toString(), rows: rows(), ...(pageState.directory ? {directory: pageState.directory} : {})};
+    const body = {document: await written(), rows: rows(), ...(pageState.directory ? {directory: pageState.directory} : {})};
     const response = await fetch("/ui/test", {method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify(body)}).catch(() => null);
     $("test-run").disabled = false;
     if (!response?.ok) {

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from fastapi import APIRouter
 from pydantic import ValidationError
 
-from headrace.errors import OptionError
+from headrace.errors import OptionError, validation_message
 from headrace.jobs.api.access import ForbiddenError, Operator, Service, Viewer
 from headrace.jobs.api.models import AlertModel, AlertRuleModel, SilenceModel, SilenceRequest
 from headrace.jobs.states import ConflictError, NotFoundError
@@ -45,7 +45,9 @@ def add_rule(rule: AlertRule, service: Service, sender: Operator) -> AlertRuleMo
     try:
         AlertSettings(rules=rules)
     except ValidationError as error:
-        raise OptionError(str(error.errors()[0]["msg"]), where="rule", hint="set another `name`") from None
+        raise OptionError(
+            validation_message(error.errors()[0]), where="rule", hint="set another `name`"
+        ) from None
     stored = service.alerts.add_rule(rule, sender.name)
     return AlertRuleModel(rule=stored.rule, id=stored.id, owner=stored.owner)
 

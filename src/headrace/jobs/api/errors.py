@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
 from headrace.dashboard.rendering import is_page, render
-from headrace.errors import HeadraceError, OptionError
+from headrace.errors import HeadraceError, OptionError, validation_message
 from headrace.jobs.api.access import ForbiddenError
 from headrace.jobs.states import ConflictError, NotFoundError, UnknownJobError
 from headrace.jobs.store.database import StoreError
@@ -66,4 +66,4 @@ def _translate(fault: dict[str, Any]) -> HeadraceError:
     place, value = fault["loc"], fault.get("input")
     if tuple(place) == ("path", "job"):
         return UnknownJobError(f"no job has the id {value!r}", where="jobs", hint="headrace jobs list")
-    return OptionError(str(fault["msg"]), where=".".join(map(str, place[1:] or place)))
+    return OptionError(validation_message(fault), where=".".join(map(str, place[1:] or place)))

@@ -16,7 +16,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from headrace.debugging.tables import MAX_ROWS as MAX_TABLE_ROWS
 from headrace.debugging.tables import ROWS as TABLE_ROWS
-from headrace.errors import OptionError
+from headrace.errors import OptionError, validation_message
 from headrace.jobs.api.access import JobWithRows, Operator, OwnJob, Service, ViewedJob, Viewer
 from headrace.jobs.api.models import Created, ErrorBody, JobDetail, JobSummary, SubmitRequest
 from headrace.jobs.inquiries import Inquiry
@@ -279,4 +279,4 @@ def _invalid(error: ValidationError) -> OptionError:
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"])) or "body"
     field = (SubmitRequest.model_fields | JobSettings.model_fields).get(where.rpartition(".")[2])
-    return OptionError(str(first["msg"]), where=where, hint=(field and field.description) or "")
+    return OptionError(validation_message(first), where=where, hint=(field and field.description) or "")

@@ -65,11 +65,12 @@ def as_aggregate_error(error: BaseException) -> AggregateError | None:
 
 def _result(column: Column, step: str, name: str, aggregate: Aggregate) -> Column:
     from pyspark.sql.pandas.functions import arrow_udf
-    from pyspark.sql.pandas.types import to_arrow_type
     from pyspark.sql.types import _parse_datatype_string
 
+    from headrace.spark.arrow import arrow_type
+
     kind = _parse_datatype_string(aggregate.returns)
-    fold = _arrow_function(step, name, aggregate, to_arrow_type(kind, timezone="UTC"))
+    fold = _arrow_function(step, name, aggregate, arrow_type(kind))
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     udf: Any = arrow_udf  # its stubs do not have this signature
     result: Column = udf(fold, returnType=kind)(column)

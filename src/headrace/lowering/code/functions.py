@@ -11,7 +11,6 @@ import pyarrow
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.functions import pandas_udf
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 from pyspark.util import PythonEvalType
 
@@ -24,8 +23,9 @@ from headrace.lowering.code.totals import totals_of
 from headrace.lowering.decode import DEAD_LETTER_BYTES, DeadLetters
 from headrace.lowering.expressions import HIDDEN, POSITION, drop_hidden, hidden_columns
 from headrace.schemas.datatypes import quote_name
+from headrace.spark.arrow import arrow_schema
 from headrace.spark.gateway import java_column, java_frame, java_session, kernel
-from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep, WorkerStep
+from headrace.steps.code.functions import DEFAULT_CONCURRENCY, FunctionStep, Map, WorkerStep
 from headrace.steps.rows.event_time import EventTime
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ def apply_function(
     declared: Any = None if node.output is None else StructType.fromDDL(node.output.ddl)
     columns: StructType = drop_hidden(frame).schema if declared is None else declared
     call = _call(frame.sparkSession, node, arrow_schema(columns), time_column)
+    if call.arguments:
+        columns = StructType([*drop_hidden(frame).schema, *columns])
     return run_calls(frame, call, columns, where, ordered=ordered)
 
 
@@ -80,7 +82,7 @@ def run_calls(
 
     Args:
         frame: the input; hidden columns are kept.
-        call: the calls; its output is the Arrow schema of `columns`.
+        call: the calls; its output is the Arrow schema of `columns`, or of those that it adds.
         columns: the columns that the calls return.
         where: the location of the step, for errors.
         ordered: True if a later step uses the position of the rows.
@@ -97,11 +99,6 @@ def run_calls(
     mapped = map_in_arrow(frame, function, StructType([*fields, *failed]))
     watched = kernel(frame.sparkSession).python.WatchWorker.watch(java_frame(mapped), call.step)
     return DataFrame(watched, frame.sparkSession)
-
-
-def arrow_schema(columns: StructType) -> pyarrow.Schema:
-    """Return the Arrow schema of columns in workers."""
-    return to_arrow_schema(columns, timezone="UTC")
 
 
 def is_ordered(node: Node, graph: Graph) -> bool:
@@ -152,6 +149,7 @@ def _call(
         None if node.timeout is None else node.timeout / 1_000_000,
         user_paths(target),
         totals_of(spark, node.name, target),
+        node.arguments if isinstance(node, Map) else (),
     )
 
 

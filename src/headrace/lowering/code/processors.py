@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
 from headrace.functions.arrow import arrow_schema
@@ -26,6 +26,7 @@ from headrace.processors.codec import converters
 from headrace.processors.stateful_map import StatefulMap
 from headrace.processors.worker import ProcessorCall, ProcessorLoop
 from headrace.schemas.datatypes import quote_name
+from headrace.spark import arrow
 from headrace.spark.gateway import java_frame, kernel
 from headrace.steps.base import DEAD_LETTERS
 from headrace.steps.expressions import names_of
@@ -114,7 +115,7 @@ def run_in_workers(
         return _run_batch(frame, columns, operator, results, where)
     grouping = columns or [_ALL]
     frame = frame if columns else frame.withColumn(_ALL, F.lit(0))
-    call = operator.call(columns, to_arrow_schema(results, timezone="UTC"))
+    call = operator.call(columns, arrow.arrow_schema(results))
     function = ship(task_function(operator.loop, call), call.target, where)
     mapped = map_in_arrow(frame, function, results)
     rows = classes.python.PythonOperator.apply(
@@ -135,7 +136,7 @@ def _run_batch(
 ) -> DataFrame:
     """Return the tagged rows of a batch, which is processed like a stream that has ended."""
     tagged = StructType([field for field in results if field.name not in _control_names()])
-    call = operator.call(keys, to_arrow_schema(tagged, timezone="UTC"))
+    call = operator.call(keys, arrow.arrow_schema(tagged))
     order = [name for name in (POSITION, TIME) if name in frame.columns][:1]
     grouped = frame.repartition(*keys) if keys else frame.coalesce(1)
     function = ship(task_function(operator.batch_loop, call), call.target, where)

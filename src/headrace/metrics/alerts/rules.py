@@ -14,7 +14,7 @@ from ruamel.yaml.error import YAMLError
 
 from headrace.connectors.options import seconds_of
 from headrace.durations import microseconds
-from headrace.errors import DurationError, OptionError
+from headrace.errors import DurationError, OptionError, validation_message
 from headrace.yaml.variables import expand
 
 Kind = Literal["lag", "latency", "watermark_delay", "restarts", "row_accounting", "no_data", "failed"]
@@ -177,4 +177,4 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> A
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise OptionError(str(first["msg"]), where=f"{file}: {where}") from None
+        raise OptionError(validation_message(first), where=f"{file}: {where}") from None

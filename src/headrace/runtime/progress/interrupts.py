@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
+
+from headrace.errors import wants_traceback
 
 if TYPE_CHECKING:
     from headrace.runtime.handle import RunHandle
@@ -27,6 +30,8 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        self.on_first: Callable[[], None] | None = None
+        """Called by the first signal, while no loop looks at the count."""
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -48,8 +53,16 @@ class Interrupts:
 
     def _count(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        if self.count == 1 and self.on_first is not None:
+            self.on_first()
         if self.count > 1:
+            logging.getLogger().addFilter(_is_not_of_py4j)
             raise KeyboardInterrupt
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """False for the traceback that py4j logs on the root logger when Ctrl-C ends a call."""
+    return wants_traceback() or record.msg != "KeyboardInterrupt while sending command."
 
 
 def each_tick(handle: RunHandle, interrupts: Interrupts, show: Callable[[str], None]) -> Iterator[None]:

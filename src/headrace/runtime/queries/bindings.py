@@ -54,7 +54,7 @@ class Bindings:
             writer,
             self._context(query, sink.name, mode),
             lambda frame, epoch: for_sink(frame, key, mode, grows=facts.grows),
-            of_dead_letters=is_dead_letters(self.graph, sink.input),
+            of_dead_letters=is_dead_letters(self.graph, sink.input, query.reads),
         )
 
     def _bind_exchange(self, ref: Ref, query: Query) -> SinkBinding:
@@ -73,7 +73,7 @@ class Bindings:
             exchange.writer(),
             self._context(query, name, "append"),
             prepare,
-            of_dead_letters=is_dead_letters(self.graph, ref),
+            of_dead_letters=is_dead_letters(self.graph, ref, query.reads),
             every_epoch=True,
         )
 

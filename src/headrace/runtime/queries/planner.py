@@ -99,6 +99,7 @@ class QueryPlanner:
         self.graph = graph
         self.directory = Path(directory)
         self._build_inputs = partial(build_inputs, spark, graph.name, self.directory, heartbeats)
+        self._heartbeats = heartbeats
         self._bindings = Bindings(graph, self.directory, build_writer)
         self._on_stream_output = keep_frame if samples is None else samples.mark
         self._on_batch_output = keep_frame if samples is None else samples.tap
@@ -117,6 +118,7 @@ class QueryPlanner:
         check_signatures(self.graph, planned, self.directory)
         for each in planned:
             write_signature(each.checkpoint, each.signature)
+            self._heartbeats.remove_unused(each.checkpoint)
         return planned
 
     def _plan_all(self) -> list[PlannedQuery]:
@@ -208,7 +210,8 @@ class QueryPlanner:
         if not step.updates or step.tier(self.graph).name == "kernel":
             return "append"  # the kernel emits the changes itself
         # Sinks of dead letters always append; the output mode depends on the other sinks.
-        sinks = [sink for sink in sinks_of(self.graph, query) if not is_dead_letters(self.graph, sink.input)]
+        every = sinks_of(self.graph, query)
+        sinks = [sink for sink in every if not is_dead_letters(self.graph, sink.input, query.reads)]
         modes = {sink.write_mode(self.graph) for sink in sinks}
         return "complete" if modes == {"complete"} else "update"
 

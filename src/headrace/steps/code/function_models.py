@@ -23,7 +23,7 @@ from headrace.steps.grammar.model import DocumentModel
 from headrace.steps.grammar.options import SchemaValue
 from headrace.steps.grammar.problems import invalid
 from headrace.steps.grammar.step import Inputs, StepModel
-from headrace.steps.grammar.values import Length, Text
+from headrace.steps.grammar.values import Length, Names, Text
 
 PYTHON = "The function as `module:name`; the module is beside the document, or installed"
 ON_ERROR = "`divert` sends a row whose call raised to `dead_letters`; `fail` stops the run"
@@ -69,10 +69,19 @@ class FunctionOptions(DocumentModel):
 
 
 class OutputOptions(FunctionOptions):
-    """The value of `map`, `flat_map` or `map_batches` in a document."""
+    """The value of `flat_map` or `map_batches` in a document."""
 
     output: SchemaValue | None = Field(
         default=None, description="The columns that the function returns; default: its return type"
+    )
+
+
+class MapOptions(OutputOptions):
+    """The value of `map` in a document."""
+
+    arguments: Names | None = Field(
+        default=None,
+        description="The columns whose values the function gets; its result is added to the row",
     )
 
 
@@ -96,6 +105,7 @@ class _FunctionModel(StepModel):
             on_error=options.on_error,
             concurrency=options.concurrency,
             timeout=timeout,
+            arguments=getattr(options, "arguments", None),
         )
 
 
@@ -104,7 +114,7 @@ class MapModel(_FunctionModel):
 
     node = Map
     key = "map"
-    options: OutputOptions = Field(alias="map", description="Maps each row to one row with a Python function")
+    options: MapOptions = Field(alias="map", description="Maps each row to one row with a Python function")
 
 
 class FlatMapModel(_FunctionModel):

@@ -11,11 +11,12 @@ from headrace.errors import OptionError, require_choice
 from headrace.functions.calls import is_async
 from headrace.functions.failures import REASON, TRACEBACK, dead_letter_names
 from headrace.functions.reference import UserCode, reference_to
-from headrace.functions.signatures import missing_output, output_of
+from headrace.functions.signatures import missing_output, output_of, result_type
+from headrace.schemas.datatypes import quote_name
 from headrace.schemas.fields import Schema
 from headrace.steps.base import DEAD_LETTERS, MAIN, Node, Plan, Ref
-from headrace.steps.facts import CHANGE, Facts
-from headrace.steps.traits import Finding, RealTimeNote, Tier
+from headrace.steps.facts import CHANGE, Facts, with_columns
+from headrace.steps.traits import Finding, RealTimeNote, Tier, unknown_columns
 from headrace.steps.unrouted import note_unrouted
 
 OnFailure = Literal["divert", "fail"]
@@ -108,9 +109,32 @@ class FunctionStep(WorkerStep):
 
 @dataclass(frozen=True)
 class Map(FunctionStep):
-    """Maps each row to one row."""
+    """Maps each row to one row; with `arguments` it adds the result of the function as columns."""
 
     verb: ClassVar[str] = "map"
+    arguments: tuple[str, ...] = ()
+    """The columns whose values the function gets instead of the row."""
+
+    def output_facts(self, output: str, inputs: Sequence[Facts]) -> Facts:
+        if not self.arguments or output == DEAD_LETTERS or self.output is None:
+            return super().output_facts(output, inputs)
+        return with_columns(inputs[0], self.output.names)
+
+    def check(self, plan: Plan) -> Iterator[Finding]:
+        yield from super().check(plan)
+        columns = plan.facts(self.input).columns
+        if not self.arguments or columns is None or self.output is None:
+            return
+        yield from unknown_columns(self.arguments, columns, "arguments")
+        known = {name.lower() for name in columns}
+        for name in self.output.names:
+            if name.lower() in known:
+                what = f"the input has a column `{name}`, and the function adds one"
+                yield Finding(what, "give the column in `output` another name", (self.verb,))
+
+    def description(self) -> list[str]:
+        called = [f"of {', '.join(self.arguments)}"] if self.arguments else []
+        return [*super().description(), *called]
 
 
 @dataclass(frozen=True)
@@ -164,6 +188,7 @@ def function_node(
     on_error: OnFailure = "divert",
     concurrency: int | None = None,
     timeout: Duration | None = None,
+    arguments: Sequence[str] | None = None,
 ) -> FunctionStep:
     """Return the node of a function; `output` defaults to the return type of the function.
 
@@ -177,10 +202,17 @@ def function_node(
     target, columns = reference.load(), None
     if kind is not Filter:
         columns = Schema.of(output) if output is not None else output_of(target, many=kind is FlatMap)
+        if columns is None and arguments and (result := result_type(target)) is not None:
+            columns = Schema.of(f"{quote_name(name)} {result}")
         if columns is None:
             raise missing_output(name)
     require_choice(on_error, OnFailure, "on_error", where)
     if concurrency is not None and (not isinstance(concurrency, int) or concurrency < 1):
         raise OptionError(f"expected concurrency to be at least 1, got {concurrency!r}", where=where)
     limit = None if timeout is None else microseconds(timeout, where=f"{where}: timeout")
+    if arguments is not None:
+        if isinstance(arguments, str) or not arguments:
+            hint = 'arguments=["amount", "country"]'
+            raise OptionError(f"expected columns as arguments, got {arguments!r}", where=where, hint=hint)
+        return Map(name, ref, reference, columns, on_error, concurrency, limit, tuple(arguments))
     return kind(name, ref, reference, columns, on_error, concurrency, limit)

@@ -19,7 +19,7 @@ from headrace.steps.endpoints.describe import describe_connector
 from headrace.steps.facts import CHANGE, Facts
 from headrace.steps.grammar.options import ConnectorModel
 from headrace.steps.grammar.values import Reference
-from headrace.steps.stateful.updates import check_replaced, replaces_rows
+from headrace.steps.stateful.updates import check_replaced, replaces_rows, warn_of_key
 from headrace.steps.traits import Blocks, Differs, Finding, RealTimeNote, Tier, unknown_columns
 
 _COLUMN_OPTIONS = (
@@ -87,6 +87,7 @@ class Sink(Node):
         if self.mode == "changes" and not self.connector.row_key:
             what = "the sink has no key, so it gets every change as a row, with the column `change`"
             yield Finding(what, "give the sink a key to keep the present rows only", ("mode",))
+        yield from warn_of_key(plan, self)
 
     def _columns(self, plan: Plan) -> tuple[str, ...] | None:
         """Return the columns that it writes, if they are known."""

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from headrace.errors import HeadraceError, did_you_mean
+from headrace.errors import HeadraceError, did_you_mean, validation_message
 
 T = TypeVar("T")
 UNKNOWN_KEY, MISSING_KEY = "unknown_key", "missing_key"
@@ -105,8 +105,6 @@ def describe_error(error: Any, actual: object, *, text: str = "") -> tuple[str, 
     if kind == "literal_error":
         words = re.findall(r"'([^']*)'", context["expected"])
         return f"expected one of {', '.join(words)}, got {actual}", did_you_mean(text, words) if text else ""
-    if kind == "greater_than_equal":
-        return f"expected a number of at least {context['ge']}, got {actual}", ""
     expected = _TYPES.get(kind.split("_")[0])
-    message = f"expected {expected}" if expected else f"{error['msg'][:1].lower()}{error['msg'][1:]}"
+    message = f"expected {expected}" if expected else validation_message(error)
     return f"{message}, got {actual}", ""

@@ -171,5 +171,7 @@ class SqlModel(StepModel):
     def build(self, name: str, inputs: Inputs) -> Sql | RowPattern:
         """Return the node of a query without groups and joins."""
         node = sql_node(name, self.query, inputs.tables)
-        assert node is not None
+        if node is None:
+            hint = "read it in a document, which adds the steps before it"
+            raise OptionError("a query that groups or joins is several steps", where=f"`{name}`", hint=hint)
         return node

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from headrace.steps.base import Node, Plan, Ref
-from headrace.steps.rows.columns import ColumnNode
+from headrace.steps.facts import output_name, source_column
+from headrace.steps.rows.columns import ColumnNode, Select, Where, WithColumns
 from headrace.steps.rows.route import Route
 from headrace.steps.rows.union import Union
 from headrace.steps.traits import Finding
@@ -19,6 +20,8 @@ from headrace.steps.traits import Finding
 if TYPE_CHECKING:
     from headrace.steps.facts import Facts
 
+_RANK = "rank"
+"""The column of the ranks of `top_n`."""
 _CARRY_CHANGES = (ColumnNode, Route, Union)
 """Steps that process the old and the new row of a change alike."""
 
@@ -92,6 +95,40 @@ def _check_key(facts: Facts, key: tuple[str, ...]) -> Iterator[Finding]:
         names = ", ".join(sorted(missing))
         what = f"the sink's key lacks {names}: rows would replace those of other keys of the aggregate"
         yield Finding(what, hint, ("key",))
+
+
+def warn_of_key(plan: Plan, sink: Any) -> Iterator[Finding]:
+    """Yield a warning if the key of a sink does not identify the rows of the table that it gets."""
+    facts, key = plan.facts(sink.input), sink.connector.row_key
+    if facts.change != "table" or facts.keyed or not key or sink.mode in ("changes", "complete"):
+        return
+    producer, steps = _producer(plan, sink)
+    sources: list[str | None] = list(key)
+    for step in steps:
+        if isinstance(step, Select | WithColumns):
+            computed = {name or output_name(item): source_column(item) for name, item in step.columns}
+            sources = [computed.get(name, name) if name is not None else None for name in sources]
+    identifying = set(plan.facts(Ref(producer.name)).table_key)
+    if getattr(producer, "n", 0) == 1 or any(isinstance(step, Where) for step in steps):
+        identifying -= {_RANK}  # a filter may keep one rank
+    missing = {name.lower() for name in identifying} - {name.lower() for name in sources if name is not None}
+    if missing and None not in sources:
+        parts = ", ".join(sorted(missing))
+        what = (
+            f"the sink's key {', '.join(key)} does not identify the rows, as {parts} is not part of it: "
+            "of several rows with the same key, the last one remains"
+        )
+        yield Finding(what, f"the key of the rows is {', '.join(sorted(identifying))}", ("key",))
+
+
+def _producer(plan: Plan, sink: Any) -> tuple[Node, list[ColumnNode]]:
+    """Return the step that makes the rows of a sink, and the projections and filters after it, backwards."""
+    nodes = {node.name: node for node in plan.upstream(sink)}
+    step, steps = nodes[sink.input.step], []
+    while isinstance(step, ColumnNode):
+        steps.append(step)
+        step = nodes[step.input.step]
+    return step, steps
 
 
 def later_steps(plan: Plan, node: Node) -> Iterator[Any]:

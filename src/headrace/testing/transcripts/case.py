@@ -195,7 +195,7 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     errors.raise_any()
     name = read_value(case["name"], expected="a name")
     if source == "sql":
-        graph = _sql_pipeline(case["sql"], name, retracting_sources(case["script"]))._plan()
+        graph = _sql_pipeline(case["sql"], name, retracting_sources(case["script"]), file)._plan()
     else:
         graph = _find_tables(
             _pipeline(case["pipeline"], pipeline, file, name)._plan(), case["pipeline"], file
@@ -207,9 +207,15 @@ def _case(tree: Value, pipeline: Any, file: str) -> Case:
     return Case(name, case.where, graph, lines, "spark" if through == "spark" else "any")
 
 
-def _sql_pipeline(value: Value, name: str, retracting: frozenset[str]) -> Pipeline:
+def _sql_pipeline(value: Value, name: str, retracting: frozenset[str], file: str) -> Pipeline:
     text = read_value(value, expected="SQL statements")
-    graph = statements.from_text(text, file=f"{value.where}: sql", name=_slug(name), retracting=retracting)
+    graph = statements.from_text(
+        text,
+        file=f"{value.where}: sql",
+        name=_slug(name),
+        retracting=retracting,
+        directory=Path(file).parent if Path(file).is_file() else None,
+    )
     return Pipeline._from_graph(graph)
 
 

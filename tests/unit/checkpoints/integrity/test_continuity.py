@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from tests.support.checkpoints import write_epochs, write_sealed
 
-from headrace.checkpoints.integrity.continuity import check_logs
+from headrace.checkpoints.integrity.continuity import check_logs, copy_times, newest_times
 from headrace.checkpoints.layout import write_record
+from headrace.sealed_files import read_sealed
 
 
 def write_source_log(query: Path, files: list[str], *, read: int, epoch: int = 4) -> Path:
@@ -132,3 +133,26 @@ def test_damaged_event_times_of_partitions_are_found(tmp_path: Path) -> None:
     for damaged in (content.replace(b":17", b":97"), content[:20], b"", before.read_bytes()):
         last.write_bytes(damaged)
         assert [damage.file for damage in check_logs(tmp_path)] == [last]
+
+
+def test_missing_event_times_of_partitions_are_found(tmp_path: Path) -> None:
+    write_epochs(tmp_path, started=5, committed=4)
+    before, last, uncommitted = (tmp_path / "watermarks" / "tx" / f"{epoch}.json" for epoch in (2, 3, 4))
+    for file in (before, last, uncommitted):
+        write_sealed(file, '{"payments-0":1700000000000}')
+    assert list(check_logs(tmp_path)) == []
+    uncommitted.unlink()
+    before.unlink()
+    assert list(check_logs(tmp_path)) == []
+    last.unlink()
+    assert [damage.file for damage in check_logs(tmp_path)] == [last]
+
+
+def test_event_times_are_copied_to_the_epoch_of_a_repartition(tmp_path: Path) -> None:
+    write_epochs(tmp_path, started=4, committed=4)
+    write_sealed(tmp_path / "watermarks" / "tx" / "3.json", '{"payments-0":1700000000000}')
+    times = newest_times(tmp_path)
+    write_epochs(tmp_path, started=5, committed=5)
+    copy_times(times, tmp_path)
+    assert list(check_logs(tmp_path)) == []
+    assert read_sealed(tmp_path / "watermarks" / "tx" / "4.json", hint="") == {"payments-0": 1700000000000}

@@ -26,7 +26,7 @@ object IsoTimestamp {
         val date = LocalDate.of(number(text, 0, 4), number(text, 5, 7), number(text, 8, 10))
         val time = LocalTime.of(number(text, 11, 13), number(text, 14, 16), number(text, 17, Seconds))
         val end = fractionEnd(text)
-        val offset = if (end == text.length) 0 else ZoneOffset.of(text.substring(end)).getTotalSeconds
+        val offset = if (isUtc(text, end)) 0 else ZoneOffset.of(text.substring(end)).getTotalSeconds
         val seconds = date.toEpochDay * 86400L + time.toSecondOfDay - offset
         val micros = seconds * PerSecond + fraction(text, end)
         if (inRange(micros)) micros else NotIso
@@ -34,6 +34,10 @@ object IsoTimestamp {
 
   private def hasIsoShape(text: String): Boolean = text.charAt(4) == '-' && text.charAt(7) == '-' &&
     (text.charAt(10) == 'T' || text.charAt(10) == ' ') && text.charAt(13) == ':' && text.charAt(16) == ':'
+
+  /** True without an offset and with `Z`, for which `ZoneOffset` searches a map. */
+  private def isUtc(text: String, end: Int): Boolean = end == text.length ||
+    (text.charAt(end) == 'Z' && end + 1 == text.length)
 
   private def fractionEnd(text: String): Int = {
     var end = Seconds

@@ -9,8 +9,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Decodes one JSON object per record from Jackson's tokens to a row, skipping fields that are not in the
- * schema. Accepts what Spark's `from_json` accepts by default (single quotes, NaN, infinities); where
+ * Decodes one JSON object per record to a row, skipping fields that are not in the schema: a plain one by
+ * [[FlatJson]], others from Jackson's tokens. Accepts what Spark's `from_json` accepts by default (single quotes, NaN, infinities); where
  * `from_json` returns null on an error, this throws.
  */
 final class JsonDecoder(schema: StructType, options: DecodeOptions) extends RecordDecoder {
@@ -23,7 +23,15 @@ final class JsonDecoder(schema: StructType, options: DecodeOptions) extends Reco
     // string columns take other values as written
     .enable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION).build()
   private val reader = new JsonObject(schema, new JsonValues(options))
-  override def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow =
+  private val plain = FlatJson(schema, options).orNull
+
+  override def decode(bytes: Array[Byte], partition: UTF8String, position: Long): InternalRow = {
+    val row = if (plain == null) null else plain.read(bytes)
+    if (row != null) row else parse(bytes)
+  }
+
+  /** Decodes a record by Jackson's tokens. */
+  private[decode] def parse(bytes: Array[Byte]): InternalRow =
     read(if (hasByteOrderMark(bytes)) bytes.drop(3) else bytes)
 
   private def read(bytes: Array[Byte]): InternalRow = {

@@ -21,11 +21,7 @@ final class JsonValues(options: DecodeOptions) {
 
   val rejectUnknown: Boolean = options.rejectUnknown
   private val texts = new TextValues(options)
-  private val perUnit = options.epoch match {
-    case "milliseconds" => 1000L
-    case "microseconds" => 1L
-    case _ => 1000000L
-  }
+  private val perUnit = options.microsPerUnit
 
   def reader(kind: DataType): JsonReader = kind match {
     case _: StringType => StringReader

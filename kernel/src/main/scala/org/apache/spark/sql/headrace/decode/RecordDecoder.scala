@@ -42,7 +42,14 @@ object RecordDecoder {
 /** Options of JSON and CSV, with the defaults of Python's option models. */
 final case class DecodeOptions(timestampFormat: Option[String] = None, dateFormat: Option[String] = None,
     epoch: String = "seconds", rejectUnknown: Boolean = false, delimiter: Char = ',', quote: Char = '"',
-    escape: Char = '"', header: Boolean = false, nullText: String = "")
+    escape: Char = '"', header: Boolean = false, nullText: String = "") {
+  /** Microseconds per unit of a time that is a number. */
+  def microsPerUnit: Long = epoch match {
+    case "milliseconds" => 1000L
+    case "microseconds" => 1L
+    case _ => 1000000L
+  }
+}
 
 object DecodeOptions {
   private implicit val formats: Formats = DefaultFormats

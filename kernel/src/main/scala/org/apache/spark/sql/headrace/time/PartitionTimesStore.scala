@@ -19,10 +19,13 @@ import org.apache.spark.sql.headrace.compat.SealedFiles
 class PartitionTimesStore(directory: Path) {
   import PartitionTimesStore._
 
-  /** Returns the times as they were before an epoch. */
-  def read(epoch: Long): Map[String, Long] = epochs.filter(_ < epoch).maxOption
-    .fold(Map.empty[String, Long]) { last =>
-      val content = SealedFiles.unseal(Files.readAllBytes(file(last)), hadoopPath(last))
+  /** Returns the times as they were before an epoch; none before the first epoch of the operator. */
+  def read(epoch: Long): Map[String, Long] =
+    if (epoch == 0) Map.empty
+    else {
+      // So that a file that is missing later has been removed.
+      if (!Files.isDirectory(directory)) write(epoch - 1, Map.empty)
+      val content = SealedFiles.unseal(Files.readAllBytes(file(epoch - 1)), hadoopPath(epoch - 1))
       val fields = mapper.readTree(content).properties()
       fields.asScala.map(field => field.getKey -> field.getValue.asLong).toMap
     }
