@@ -38,6 +38,10 @@ _STEP = {
     "calls": "Calls of a step's Python code, in this attempt.",
     "seconds": "Seconds in a step's Python code, in this attempt.",
     "errors": "Rows whose Python code failed, in this attempt.",
+    "shadow_rows": "Rows that a shadow model was compared for, in this attempt.",
+    "shadow_disagreements": "Rows for which a shadow model had another result, in this attempt.",
+    "shadow_distance": "Sum of the distances of a shadow model's numbers, in this attempt.",
+    "shadow_errors": "Rows for which a shadow model failed, in this attempt.",
 }
 
 _RECEPTION = {

@@ -18,11 +18,15 @@ _KEYS = ("features", "predict")
 def check_predict(node: Predict, plan: Plan) -> Iterator[Finding]:
     """Yield the problems of the columns that a model reads."""
     options, features = node.options, node.options.features
-    if isinstance(options.model, HttpModel) and options.model.fallback is not None:
-        yield from _check_fallback(options.model.fallback, options.output.names)
+    for model in (options.model, options.shadow):
+        if isinstance(model, HttpModel) and model.fallback is not None:
+            yield from _check_fallback(model.fallback, options.output.names)
     if features is None:
-        if isinstance(options.model, Sklearn | Onnx):
-            what = f"the features of {options.model.kind} are missing"
+        in_file = next(
+            (each for each in (options.model, options.shadow) if isinstance(each, Sklearn | Onnx)), None
+        )
+        if in_file is not None:
+            what = f"the features of {in_file.kind} are missing"
             yield Finding(what, 'set features=["amount", "age"], in the order of the model', _KEYS)
         return
     yield from unknown_columns(features, plan.facts(node.input).columns, "feature", _KEYS)

@@ -38,6 +38,8 @@ class PredictOptions(KindKeys):
     """The columns that the model reads, in its order; default: all."""
     on_error: OnFailure = "divert"
     """`divert` sends rows without a result to `dead_letters`; `fail` stops the run."""
+    shadow: AnyModel | None = None
+    """A second model, whose results are only compared: rows that differ are counted in metrics."""
 
     label: ClassVar[str] = "predict"
     example: ClassVar[str] = "such as {sklearn: risk.joblib, features: [amount, age], output: risk double}"
@@ -64,7 +66,7 @@ class Predict(StepNode, WorkerStep):
 
     def build(self, name: str, inputs: Inputs) -> Predict:
         """Return the node of a step in a document; a function is imported."""
-        import_code(self.options.model)
+        import_code(self.options.model, self.options.shadow)
         return super().build(name, inputs)
 
     @property
@@ -75,6 +77,10 @@ class Predict(StepNode, WorkerStep):
     @property
     def worker_code(self) -> Model:
         return self.options.model
+
+    @property
+    def has_shadow(self) -> bool:
+        return self.options.shadow is not None
 
     @property
     def volatile(self) -> bool:
@@ -103,6 +109,7 @@ class Predict(StepNode, WorkerStep):
             f"of {', '.join(options.features)}" if options.features else "",
             options.output.ddl,
             "stops on errors" if options.on_error == "fail" else "",
+            f"beside {options.shadow.phrase()}" if options.shadow is not None else "",
         ]
 
 
@@ -114,6 +121,7 @@ def predict_node(
     output: str | type | Schema,
     features: str | Sequence[str] | None = None,
     on_error: OnFailure = "divert",
+    shadow: Model | None = None,
 ) -> Predict:
     """Return the node of a model.
 
@@ -123,20 +131,21 @@ def predict_node(
     """
     where = f"`{name}`"
     try:
-        options = PredictOptions.create(model, output, features, on_error)
+        options = PredictOptions.create(model, output, features, on_error, shadow)
     except OptionError as error:
         option = error.where.rpartition(": ")[2]
         location = f"{where}: {option}" if option in PredictOptions.field_names() else where
         raise OptionError(error.what, where=location, hint=error.hint) from None
-    import_code(options.model)
+    import_code(options.model, options.shadow)
     return Predict(name, ref, options=options)
 
 
-def import_code(model: Model) -> None:
-    """Import a function, while the directory of its document is known.
+def import_code(*models: Model | None) -> None:
+    """Import the functions of models, while the directory of their document is known.
 
     Raises:
         LoadError: it cannot be imported.
     """
-    if isinstance(model, Function):
-        model.code.load()
+    for model in models:
+        if isinstance(model, Function):
+            model.code.load()

@@ -19,10 +19,11 @@ from headrace.lowering.code.totals import totals_of
 from headrace.lowering.dispatch import EpochStep, lower
 from headrace.lowering.expressions import drop_hidden, spelled_name
 from headrace.lowering.tables.changes import new_rows
-from headrace.models import Function, HttpModel, Onnx, Sklearn
+from headrace.models import Function, HttpModel, Model, Onnx, Sklearn
 from headrace.models.declare import VERSION, Predict
 from headrace.models.handlers import FileHandler, FunctionHandler, Loader, OnnxLoader, SklearnLoader
 from headrace.models.service import Service, ServiceHandler
+from headrace.models.shadow import Shadow
 from headrace.models.versions import FixedVersion, ModelVersions, find_file, version_of
 from headrace.models.worker import Handler, PredictLoop, Predictor
 from headrace.spark.arrow import arrow_schema
@@ -41,18 +42,23 @@ class QueryModel(EpochStep):
         self, node: Predict, features: Sequence[str], output: pyarrow.Schema, inputs: StreamInputs
     ) -> None:
         self.token = uuid.uuid4().hex
-        self._versions: ModelVersions | None = None
-        self.handler = self._handler_of(node, features, output, inputs)
+        self._versions: list[ModelVersions] = []
+        self.handler = self._handler_of(node.name, node.options.model, features, output, inputs)
+        second = node.options.shadow
+        self.second = (
+            None
+            if second is None
+            else self._handler_of(f"{node.name}.shadow", second, features, output, inputs)
+        )
 
     def enter(self, epoch: int) -> None:
-        if self._versions is not None:
-            self._versions.enter(epoch)
+        for versions in self._versions:
+            versions.enter(epoch)
 
     def _handler_of(
-        self, node: Predict, features: Sequence[str], output: pyarrow.Schema, inputs: StreamInputs
+        self, name: str, model: Model, features: Sequence[str], output: pyarrow.Schema, inputs: StreamInputs
     ) -> Handler:
-        """Return the model as workers run it."""
-        model = node.options.model
+        """Return a model as workers run it; `name` is that of its versions in the checkpoint."""
         if isinstance(model, Function):
             target = model.code.load()
             library, paths = frame_library(target), user_paths(target)
@@ -67,9 +73,9 @@ class QueryModel(EpochStep):
             file = find_file(path, suffixes)
             versions = FixedVersion(str(file.absolute()), version_of(file, file.read_bytes()))
             return FileHandler(loader, versions, output, model.phrase())
-        directory = inputs.checkpoint / "models" / node.name
-        self._versions = ModelVersions(node.name, path, suffixes, directory, loader.load)
-        return FileHandler(loader, self._versions.stored, output, model.phrase())
+        directory = inputs.checkpoint / "models" / name
+        self._versions.append(ModelVersions(name, path, suffixes, directory, loader.load))
+        return FileHandler(loader, self._versions[-1].stored, output, model.phrase())
 
 
 def _open(
@@ -117,15 +123,19 @@ def _predict(node: Predict, lowering: Lowering) -> DataFrame:
     held = inputs.once(node.name, lambda: _open(node, features, output, inputs, where))
     columns = StructType([*visible.schema, *declared, StructField(VERSION, StringType())])
     name = node.options.model.phrase()
+    totals = totals_of(lowering.spark, node.name, node.worker_code, shadow=node.has_shadow)
+    second = None
+    if held.second is not None and totals.shadow is not None:
+        second = Shadow(held.second, totals.shadow)
     call = FunctionCall(
         node.name,
         "map_batches",
-        Predictor(held.handler, features, [*output.names, VERSION]),
+        Predictor(held.handler, features, [*output.names, VERSION], second),
         name,
         arrow_schema(columns),
         held.token,
         node.on_error,
-        totals=totals_of(lowering.spark, node.name, node.worker_code),
+        totals=totals,
     )
     ordered = is_ordered(node, lowering.graph)
     return run_calls(frame, call, columns, where, ordered=ordered, loop=PredictLoop)

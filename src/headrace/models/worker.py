@@ -37,6 +37,18 @@ class Handler(Protocol):
         ...
 
 
+class Comparison(Protocol):
+    """A second model in this worker, which is only compared."""
+
+    def enter(self) -> None:
+        """Load the version of the epoch; called when a task starts."""
+        ...
+
+    def compare(self, features: pyarrow.Table, results: Predictions) -> None:
+        """Count the rows of a batch for which the second model has other results."""
+        ...
+
+
 @dataclass(frozen=True)
 class Predictor:
     """Adds the columns of a model and its version to the rows of a batch."""
@@ -45,9 +57,13 @@ class Predictor:
     features: Sequence[str]
     added: Sequence[str]
     """The names of the columns that the model computes, then that of its version."""
+    shadow: Comparison | None = None
 
     def __call__(self, rows: pyarrow.Table) -> PartialResult:
-        result = self.handler.predict(rows.select(self.features))
+        features = rows.select(self.features)
+        result = self.handler.predict(features)
+        if self.shadow is not None:
+            self.shadow.compare(features, result)
         if result.failures:
             rows = rows.take(pyarrow.array(result.origin, pyarrow.int64()))
         for name, column in zip(self.added, (*result.columns, result.versions), strict=True):
@@ -64,6 +80,8 @@ class PredictLoop(FunctionLoop):
         """Load the model of the epoch, and add its columns to each batch."""
         try:
             self._callee.instance.handler.enter()
+            if self._callee.instance.shadow is not None:
+                self._callee.instance.shadow.enter()
         except RAISED as error:
             failure = describe_failure(error, self._call.name)
             raise RuntimeError(open_message(self._call.step, self._call.name, failure)) from error

@@ -254,6 +254,7 @@ class Stage:
         output: str | type | Schema,
         features: str | Sequence[str] | None = ...,
         on_error: Literal["divert"] = ...,
+        shadow: Model | None = ...,
     ) -> Diverted_co: ...
 
     @overload
@@ -266,6 +267,7 @@ class Stage:
         output: str | type | Schema,
         features: str | Sequence[str] | None = ...,
         on_error: OnFailure = ...,
+        shadow: Model | None = ...,
     ) -> Next_co: ...
 
     @verb()
@@ -278,6 +280,7 @@ class Stage:
         output: str | type | Schema,
         features: str | Sequence[str] | None = None,
         on_error: OnFailure = "divert",
+        shadow: Model | None = None,
     ) -> Any:
         """Add the columns that a model computes, and its version in `model_version`.
 
@@ -289,6 +292,8 @@ class Stage:
                 do not accept.
             on_error: `"divert"` sends rows without a result to `.dead_letters`, with `reason` and
                 `traceback`; `"fail"` stops the run. To read the dead letters, predict before `key_by`.
+            shadow: a second model, such as the next version, that gets the same rows: its results are only
+                compared, and metrics of the step count the rows that differ.
 
         >>> from headrace import Pipeline, connect, models
         >>> tx = Pipeline("p").read("tx", connect.memory(), schema="card string, amount double")
@@ -298,7 +303,9 @@ class Stage:
         """
         from headrace.streams.stream import Stream
 
-        node = predict_node(name, self._ref, model, output=output, features=features, on_error=on_error)
+        node = predict_node(
+            name, self._ref, model, output=output, features=features, on_error=on_error, shadow=shadow
+        )
         ref = self._pipeline._add(node)
         diverts = on_error == "divert" and isinstance(self, Stream)
         return self._diverting(ref) if diverts else self._after(ref)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import joblib
 import numpy
+import pandas
 import pytest
 from pyspark.sql import SparkSession
 from sklearn.linear_model import LinearRegression
@@ -134,3 +135,36 @@ def test_a_model_that_does_not_fit_is_a_plan_error(spark: SparkSession, tmp_path
     )
     with pytest.raises(PlanError, match="it was fitted with 1 features, not with 2"):
         pipeline.run(until="caught_up", checkpoint=tmp_path / "checkpoint")
+
+
+def test_a_shadow_model_is_compared_and_its_results_are_not_used(spark: SparkSession, tmp_path: Path) -> None:
+    train(tmp_path / "v1.joblib", 2.0)
+
+    def double_small(rows: pandas.DataFrame) -> pandas.Series:
+        return rows["amount"].where(rows["amount"] < 6, 0.0) * 2
+
+    rows = [{"id": n, "amount": float(n)} for n in range(10)]
+    pipeline = Pipeline("models")
+    tx = pipeline.read("tx", connect.memory(rows=rows), schema="id int, amount double")
+    out = connect.memory()
+    model, second = models.sklearn(str(tmp_path / "v1.joblib")), models.function(double_small)
+    scored = tx.predict("scored", model, features="amount", output="risk double", shadow=second)
+    scored.write("out", out)
+    broken = models.function(lambda rows: rows["none"])
+    tx.predict("other", model, features="amount", output="risk double", shadow=broken).write(
+        "other_out", connect.memory()
+    )
+    with pipeline.start(checkpoint=tmp_path / "checkpoint", until="caught_up") as run:
+        run.wait(timeout=300)
+        calls = run.status().calls
+    assert {row["id"]: row["risk"] for row in out.contents()} == {
+        n: pytest.approx(2.0 * n) for n in range(10)
+    }
+    compared = {name: value for name, value in calls["scored"].items() if name.startswith("shadow")}
+    assert compared == {
+        "shadow_rows": 10,
+        "shadow_disagreements": 4,
+        "shadow_distance": pytest.approx(2.0 * (6 + 7 + 8 + 9)),
+        "shadow_errors": 0,
+    }
+    assert (calls["other"]["shadow_errors"], calls["other"]["errors"]) == (10, 0)

@@ -49,6 +49,25 @@ def test_a_document_has_the_same_prediction_as_python(model: models.Model, text:
     assert from_text(dump(graph))["scored"] == graph["scored"]
 
 
+def test_a_document_has_the_shadow_of_a_model() -> None:
+    rows, second = read_rows(), models.onnx("next.onnx")
+    model = models.sklearn("risk.joblib")
+    rows.predict("scored", model, features="amount", output="risk double", shadow=second).write(
+        "out", connect.memory()
+    )
+    graph = rows._pipeline._graph
+    assert from_text(dump(graph))["scored"] == graph["scored"]
+    assert "beside onnx next.onnx" in graph["scored"].description()
+
+
+def test_a_shadow_that_reads_a_file_needs_features() -> None:
+    rows, model = read_rows(), models.http("http://m/risk")
+    shadow = models.onnx("next.onnx")
+    rows.predict("scored", model, output="risk double", shadow=shadow).write("out", connect.memory())
+    with pytest.raises(PlanError, match="the features of onnx are missing"):
+        rows._pipeline.check()
+
+
 def test_it_adds_the_columns_of_the_model_and_diverts_rows() -> None:
     model = models.onnx("risk.onnx")
     scored = read_rows().predict("scored", model, features="amount", output="risk double")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.functions.totals import CallTotals
+from headrace.functions.totals import CallTotals, ShadowTotals
 from headrace.steps.code.functions import WorkerStep
 
 if TYPE_CHECKING:
@@ -17,13 +17,17 @@ _totals: dict[tuple[str, int], tuple[Any, SparkContext, CallTotals]] = {}
 """The code, the Spark context and the sums, by step and id of the code."""
 
 
-def totals_of(spark: SparkSession, step: str, target: Any) -> CallTotals:
-    """Return the sums of a step, shared by its queries and epochs."""
+def totals_of(spark: SparkSession, step: str, target: Any, *, shadow: bool = False) -> CallTotals:
+    """Return the sums of a step, shared by its queries and epochs; `shadow` if a second model is compared."""
     context = spark.sparkContext
     known = _totals.get((step, id(target)))
     if known is not None and known[1] is context:
         return known[2]
-    sums = CallTotals(context.accumulator(0), context.accumulator(0.0), context.accumulator(0))
+    compared = None
+    if shadow:
+        rows, disagreements, errors = (context.accumulator(0) for _ in range(3))
+        compared = ShadowTotals(rows, disagreements, context.accumulator(0.0), errors)
+    sums = CallTotals(context.accumulator(0), context.accumulator(0.0), context.accumulator(0), compared)
     _totals[step, id(target)] = (target, context, sums)
     return sums
 
@@ -32,4 +36,5 @@ def call_totals(spark: SparkSession, graph: Graph) -> dict[str, CallTotals]:
     """Return the sums of each step that runs user code."""
     code = {node.name: node.worker_code for node in graph.of(WorkerStep)}
     code |= {node.name: keyed for node in graph if (keyed := node.keyed_code) is not None}
-    return {name: totals_of(spark, name, target) for name, target in code.items()}
+    shadowed = {node.name for node in graph.of(WorkerStep) if node.has_shadow}
+    return {name: totals_of(spark, name, target, shadow=name in shadowed) for name, target in code.items()}

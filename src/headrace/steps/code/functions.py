@@ -45,6 +45,11 @@ class WorkerStep(Node):
         raise NotImplementedError
 
     @property
+    def has_shadow(self) -> bool:
+        """True if a second model is compared with the first."""
+        return False
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         return (MAIN, DEAD_LETTERS) if self.on_error == "divert" else (MAIN,)
 
