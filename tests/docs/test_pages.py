@@ -25,6 +25,15 @@ def test_code_of_page_prints_its_output(
     Reader(page).read()
 
 
+@pytest.mark.parametrize("page", sorted((DOCS / "tutorial").glob("[0-9]*.md")), ids=lambda page: page.stem)
+def test_page_of_the_tutorial_runs_twice_in_one_directory(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        Reader(page).read()
+
+
 def test_readme_example_has_ten_lines_and_the_plan_of_its_document() -> None:
     blocks = {block.language: block.text for block in blocks_of(DOCS.parent / "README.md")}
     with collecting() as pipelines:
