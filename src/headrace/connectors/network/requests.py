@@ -29,7 +29,7 @@ def is_temporary(status: int) -> bool:
 
 
 def open_client(headers: Mapping[str, str], timeout: float) -> httpx.Client:
-    """Return a client that follows redirects to the same host only.
+    """Return a client that follows redirects to the same host and port only, or from http to https.
 
     The headers of a request may hold a token, and a service decides which hosts a document may name.
     """
@@ -39,15 +39,23 @@ def open_client(headers: Mapping[str, str], timeout: float) -> httpx.Client:
         headers=headers,
         timeout=timeout,
         follow_redirects=True,
-        event_hooks={"response": [_refuse_other_host]},
+        event_hooks={"response": [_refuse_other_origin]},
     )
 
 
-def _refuse_other_host(response: httpx.Response) -> None:
+def _refuse_other_origin(response: httpx.Response) -> None:
     import httpx
 
     if response.has_redirect_location:
-        target = response.request.url.join(response.headers["location"])
-        if target.host != response.request.url.host:
-            what = f"answers {response.status_code} and redirects to another host, {target.host}"
-            raise httpx.HTTPStatusError(what, request=response.request, response=response)
+        source = response.request.url
+        target = source.join(response.headers["location"])
+        if target.host != source.host:
+            problem = f"redirects to another host, {target.host}"
+        elif (source.scheme, target.scheme) == ("https", "http"):
+            problem = "redirects from https to http"
+        elif source.scheme == target.scheme and source.port != target.port:
+            problem = f"redirects to another port, {target.port or target.scheme}"
+        else:
+            return
+        what = f"answers {response.status_code} and {problem}"
+        raise httpx.HTTPStatusError(what, request=response.request, response=response)
