@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from headrace.connectors.base import StagedRows, WriteContext
+from headrace.connectors.durable_files import read_json
 from headrace.connectors.message_sink import MessageWriter
 from headrace.connectors.registry import connector
 from tests.support.processes import report_ready, start_process
@@ -55,7 +56,7 @@ def start(kind: str, options: dict[str, Any], place: Path, epochs: int) -> BaseP
 def recorded(place: Path) -> int:
     """Return the epoch last recorded, or -1."""
     path = place / "published.json"
-    return int(json.loads(path.read_text())["epoch"]) if path.exists() else -1
+    return int(read_json(path, {"epoch": -1})["epoch"])
 
 
 def _row(kind: str, options: dict[str, Any], number: int) -> Row:
