@@ -50,6 +50,7 @@ $ pip install headrace 'pyspark~=4.1.0'
 | [real-time mode](kafka.md#real-time-mode) | no | without state | yes |
 | [another number of state partitions](cluster.md#partitions) | no | yes | yes |
 | [files in S3](object-stores.md) with the jars that Headrace downloads | no | yes | yes |
+| `min_by` and `max_by` with a number of rows | no | yes | yes |
 
 On 4.1 the expired windows of a key range are removed one by one, because its state stores cannot delete ranges.
 
@@ -58,6 +59,14 @@ On 4.1 the expired windows of a key range are removed one by one, because its st
 `make sparks` runs these tests in environments with each version and writes this page.
 
 """
+LACKING = {
+    "4.1": [
+        f"tests/transcripts/trino/match_recognize_more.yaml::{name} by n, "
+        "query 1 of TestCopyAggregationStateInRowPatternMatching"
+        for name in ("min", "max")
+    ]
+}
+"""Tests of what a version lacks."""
 PYTEST = (
     "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
     # Older versions of pyspark leave sockets to the garbage collector.
@@ -149,7 +158,7 @@ def run(versions: Sequence[str], only: str) -> int:
         python, done = prepare(version) / "bin" / "python", results.setdefault(version, {})
         for suite in (each for each in SUITES if only in each.name):
             print(f"Spark {version}: {suite.name}", flush=True)
-            done[suite.name] = _run_suite(python, suite)
+            done[suite.name] = _run_suite(python, suite, LACKING.get(version, []))
             print(f"Spark {version}: {suite.name}: {done[suite.name]}", flush=True)
             RESULTS.write_text(json.dumps(results))
     PAGE.write_text(TEXT + table(results))
@@ -166,10 +175,15 @@ def table(results: Mapping[str, Mapping[str, str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _run_suite(python: Path, suite: Suite) -> str:
+def _run_suite(python: Path, suite: Suite, lacking: Sequence[str]) -> str:
+    without = [f"--deselect={name}" for name in lacking] if "pytest" in suite.command else []
     with tempfile.TemporaryFile("w+") as output:
         status = subprocess.run(
-            [str(python), *suite.command], cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, check=False
+            [str(python), *suite.command, *without],
+            cwd=ROOT,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
         ).returncode
         output.seek(0)
         text = output.read()
