@@ -14,8 +14,9 @@ from headrace.checkpoints.integrity.damages import MISSING, Damage
 from headrace.checkpoints.layout import read_log_file, read_record
 from headrace.checkpoints.sources import MODE
 from headrace.checkpoints.sources import NAME as SOURCES
+from headrace.connectors.durable_files import write_json
 from headrace.errors import DamagedFileError
-from headrace.sealed_files import RESTORE, seal, unseal
+from headrace.sealed_files import RESTORE, read_sealed, unseal
 
 _OFFSETS = "the input of an epoch"
 _COMMIT = "the watermark and the state after an epoch"
@@ -75,7 +76,7 @@ def copy_times(times: list[Path], query: Path) -> None:
     """Copy files with event times to those of the last committed epoch, which read no rows."""
     for file in times:
         copy = file.with_name(f"{log_numbers(_commits(query))[-1]}.json")
-        copy.write_bytes(seal(unseal(file.read_bytes(), file, hint=RESTORE), copy))
+        write_json(copy, read_sealed(file, hint=RESTORE))
 
 
 def metadata_files(spark: Path) -> Iterator[Path]:

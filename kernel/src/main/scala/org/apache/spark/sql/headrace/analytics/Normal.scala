@@ -1,11 +1,12 @@
 package org.apache.spark.sql.headrace.analytics
 
 import com.esotericsoftware.kryo.io.{Input, Output}
+import org.apache.commons.math3.special.Erf
 
 /** Detectors that assume a normal distribution: distance from a mean, in standard deviations. */
 object Normal {
   /** Probability that a normal value is nearer to the mean. */
-  def within(z: Double): Double = 1 - ErrorFunction.erfc(z / math.sqrt(2))
+  def within(z: Double): Double = Erf.erf(z / math.sqrt(2))
 
   /** Judges a value by a mean and a standard deviation. */
   def judge(value: Double, mean: Double, deviation: Double, limit: Double, into: Verdict): Unit = {
@@ -119,7 +120,7 @@ final class WindowedGaussian(size: Int, step: Int, limit: Double) extends Detect
       if (window.count == 0) into.score = 0
       else {
         Normal.judge(values(0), mean, deviation, limit, into)
-        into.score = 1 - 0.5 * ErrorFunction.erfc(math.abs(values(0) - mean) / deviation / math.sqrt(2))
+        into.score = 1 - 0.5 * Erf.erfc(math.abs(values(0) - mean) / deviation / math.sqrt(2))
       }
 
     override def learn(values: Array[Double], time: Long): Unit =
